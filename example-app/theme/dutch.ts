@@ -134,6 +134,7 @@ export const dutch: Readonly<Record<string, string>> = {
   'consent.heading': '{client} wil toegang tot je account bij {product}',
   'consent.continue': 'Verder naar {client}',
   'consent.switch': 'Niet jij?',
+  'consent.notice.moved': 'Je hebt een andere werkruimte gekozen. Kies opnieuw wat {client} mag gebruiken.',
   'consent.notice.things': 'Kies wat {client} mag gebruiken.',
   'consent.notice.lost':
     'Tot een deel van je keuze heb je geen toegang meer. Dat is uit je keuze verwijderd.',
@@ -173,6 +174,7 @@ export const dutch: Readonly<Record<string, string>> = {
   'organization.range': '{first}–{last} van {total}',
   'consent.preview.more': '… en nog {count}',
   'consent.new': 'Nieuw',
+  'consent.needed': 'Nodig',
   'consent.optional': 'Niet verplicht',
   'consent.risk': 'Gevoelig',
   'consent.details': 'Meer hierover',
@@ -312,6 +314,9 @@ export const dutch: Readonly<Record<string, string>> = {
   'personal-token-form.error.name': 'Vul een naam van ten hoogste 60 tekens in.',
   'personal-token-form.error.scopes': 'Kies ten minste één toestemming.',
   'personal-token-form.error.days': 'Kies een datum van morgen tot en met {date}.',
+  'personal-token-form.error.things': 'Kies wat het token mag gebruiken.',
+  'personal-token-form.error.moved':
+    'Je hebt een andere werkruimte gekozen. Kies opnieuw wat het token mag gebruiken.',
   'personal-token-form.error.organization': 'Kies een werkruimte.',
   'revoke-token.title': 'Token ‘{name}’ intrekken?',
   'revoke-token.text':

@@ -1,5 +1,7 @@
+import type { Choices } from '../../protocol/choices.ts'
 import type { Organization } from '../../protocol/requests/organization.ts'
 import type { AccountPageModel } from '../../web/pages/account-page-model.ts'
+import type { CountedThings } from '../../web/pages/page-models.ts'
 import type { PageForm } from '../../web/pages/page-parts.ts'
 import type { PersonalTokenExport } from './table.ts'
 
@@ -19,6 +21,8 @@ export interface PersonalTokenCard {
   scopes: readonly TokenScope[]
   /** The name of the organization that it is for. */
   organization?: string
+  /** The things that it is for, by kind. Absent without the option `choices`. */
+  things?: readonly CountedThings[]
   /** ISO 8601. */
   since: string
   /** ISO 8601, at most an hour old; absent if it was never used. */
@@ -31,7 +35,16 @@ export interface PersonalTokenCard {
 }
 
 /** The first field with a mistake in the form of a new token. */
-export type PersonalTokenFormError = 'name' | 'organization' | 'scopes' | 'days' | 'access'
+export type PersonalTokenFormError =
+  | 'name'
+  | 'organization'
+  | 'scopes'
+  | 'days'
+  | 'access'
+  /** Nothing of a kind is chosen, some of it is not the user's to give any more, or it is of another organization. */
+  | 'things'
+  | 'lost'
+  | 'moved'
 
 /** The part of `oauth.users.export()` about the user's personal access tokens. */
 export interface ExportedPersonalTokens {
@@ -85,6 +98,8 @@ declare module '../../web/pages/page-models.ts' {
         riskReason?: string
         checked: boolean
       })[]
+      /** The things that the scopes are about, as on the consent page. Absent without the option `choices`. */
+      things?: readonly ConsentThings[]
       error?: PersonalTokenFormError
       /** With `access`: what the host says, as text. */
       reason?: string
@@ -110,6 +125,8 @@ declare module '../../events/event.ts' {
       readonly tokenId: string
       readonly name: string
       readonly scopes: readonly string[]
+      /** The things that it is for, by kind. */
+      readonly choices?: Choices
       /** Epoch seconds. */
       readonly expiresAt: number
     }

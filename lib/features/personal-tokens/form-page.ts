@@ -1,9 +1,17 @@
 import { scopeWords } from '../../oauth/authorization/consent-scopes.ts'
 import { toldApart } from '../../oauth/authorization/organization-list.ts'
 import { announceDenied, decideAccess } from '../../oauth/tokens/allowed.ts'
+import { askedKinds } from '../../protocol/choices.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
 import type { Organization } from '../../protocol/requests/organization.ts'
 import { findOrganizations } from '../../users/users.ts'
+import {
+  type FormThings,
+  maxThingsForm,
+  pickerActs,
+  thingsChosen,
+  thingsOnForm,
+} from '../../web/endpoints/choices/picker.ts'
 import { iso } from '../../web/endpoints/page-values.ts'
 import { accountPage, type SignedContext, type SignedInUser } from '../../web/endpoints/signed-page.ts'
 import type { PageContext } from '../../web/http/context.ts'
@@ -37,12 +45,29 @@ const other = 'other'
 
 const maxDaysOf = ({ maxLifetime }: PersonalTokenOption): number => Math.floor(maxLifetime / day)
 
-const showForm = (
+/** The things that a token of the form can be for. */
+const thingsOf = (
+  { server, person }: SignedContext<SignedInUser>,
+  { scopes }: PersonalTokenOption,
+  organization: string | undefined,
+): FormThings => ({
+  kinds: askedKinds(server.options.choices, scopes),
+  about: { user: person.user, client: newToken, organization },
+})
+
+/** The form as it was sent, and why no token was made. */
+interface Sent {
+  readonly form?: Parameters
+  readonly error?: PersonalTokenFormError | undefined
+  readonly reason?: string | undefined
+}
+
+const showForm = async (
   context: SignedContext<SignedInUser>,
   option: PersonalTokenOption,
   organizations: readonly Organization[] | undefined,
-  refused?: { readonly typed: Typed; readonly error: PersonalTokenFormError; readonly reason?: string },
-): void => {
+  { form, error, reason }: Sent = {},
+): Promise<void> => {
   const { server, language } = context
   const { scopes } = option
   const maxDays = maxDaysOf(option)
@@ -54,9 +79,13 @@ const showForm = (
     until: dateAfter(now, Math.min(30, maxDays)),
     scopes: [],
   }
-  const typed = refused?.typed ?? initial
+  const typed = form ? typedIn(form, scopes) : initial
+  const asked = thingsOf(context, option, organizationIn(organizations, typed.organization))
+  const { things, hidden } = await thingsOnForm(context, asked, { form })
+  const page = things ? context.form() : context.form({}, 'create')
   const model = {
-    ...context.form({}, 'create'),
+    ...page,
+    hidden: { ...page.hidden, ...hidden },
     name: typed.name,
     choices: usual.map((days) => ({
       days,
@@ -79,11 +108,12 @@ const showForm = (
       isHighRisk: server.options.scopes[name]?.risk === 'high',
       checked: typed.scopes.includes(name),
     })),
-    error: refused?.error,
-    reason: refused?.reason,
+    things,
+    error,
+    reason,
     cancelUrl: ownPath(server, personalTokensPath),
   }
-  context.send('personal-token-form', model, refused ? { status: 400 } : {})
+  context.send('personal-token-form', model, error ? { status: 400 } : {})
 }
 
 const typedIn = (form: Parameters, offered: readonly string[]): Typed => ({
@@ -93,6 +123,12 @@ const typedIn = (form: Parameters, offered: readonly string[]): Typed => ({
   scopes: offered.filter((scope) => form.has(`scope:${scope}`)),
   organization: form.optional('organization'),
 })
+
+/** The organization of a form: the named one, or else the first, which a browser selects. Undefined if the host has none. */
+const organizationIn = (
+  organizations: readonly Organization[] | undefined,
+  named: string | undefined,
+): string | undefined => (organizations?.find(({ id }) => id === named) ?? organizations?.[0])?.id
 
 /** The user's choice, or the mistake in the form. */
 const choiceOf = (
@@ -116,6 +152,9 @@ const choiceOf = (
 const organizationsOf = ({ server, req, person }: SignedContext<SignedInUser>) =>
   findOrganizations(server.options.organizations, person.user, req)
 
+/** Stands for the client of a token that does not exist yet. */
+const newToken = { clientId: personalClientId({ id: 'new' }), metadata: noClient }
+
 /** The question to the host about a token that does not exist yet. */
 const askedFor = (
   { person, req }: SignedContext<SignedInUser>,
@@ -123,7 +162,7 @@ const askedFor = (
   organization: string | undefined,
 ) => ({
   user: person.user,
-  client: { clientId: personalClientId({ id: 'new' }), metadata: noClient },
+  client: newToken,
   scopes,
   organization,
   acr: person.login.acr,
@@ -136,34 +175,41 @@ export const personalTokenFormPage = (option: PersonalTokenOption): Endpoint<Pag
   accountPage({
     path: personalTokenFormPath,
     recent: 600,
+    maxForm: maxThingsForm,
     async show(context) {
       const organizations = await organizationsOf(context)
       if (organizations?.length === 0)
         return redirectToPage(context, ownPath(context.server, personalTokensPath))
-      showForm(context, option, organizations)
+      await showForm(context, option, organizations)
     },
     acts: {
       async create(context, form) {
         const { server, person, info } = context
         const organizations = await organizationsOf(context)
+        const refuse = async (sent: Sent): Promise<undefined> =>
+          void (await showForm(context, option, organizations, sent))
         const typed = typedIn(form, option.scopes)
         const choice = choiceOf(typed, organizations, { max: maxDaysOf(option), now: server.now() })
-        if (typeof choice === 'string') {
-          showForm(context, option, organizations, { typed, error: choice })
-          return undefined
-        }
+        if (typeof choice === 'string') return refuse({ form, error: choice })
         const { days, ...chosen } = choice
         const { scopes } = typed
+        const things = await thingsChosen(
+          context,
+          thingsOf(context, option, chosen.organization),
+          form,
+          scopes,
+        )
+        if ('error' in things) return refuse(things)
         const asked = askedFor(context, scopes, chosen.organization)
         const access = await decideAccess(server, asked)
         if (access.outcome !== 'allowed') {
           announceDenied(server, info, asked, access)
           const reason = access.outcome === 'denied' ? access.reason : undefined
-          showForm(context, option, organizations, { typed, error: 'access', reason })
-          return undefined
+          return refuse({ form, error: 'access', reason })
         }
         const token = {
           ...chosen,
+          ...things,
           user: access.user,
           sid: person.login.sid,
           scopes: access.scopes,
@@ -174,5 +220,13 @@ export const personalTokenFormPage = (option: PersonalTokenOption): Endpoint<Pag
         const notice = created && { kind: 'created', about: created.id, secret: created.value }
         return { path: personalTokensPath, notice }
       },
+      ...pickerActs<SignedInUser>({
+        async asks(context, form) {
+          const organizations = await organizationsOf(context)
+          return thingsOf(context, option, organizationIn(organizations, form.optional('organization')))
+        },
+        show: async (context, form, error) =>
+          showForm(context, option, await organizationsOf(context), { form, error }),
+      }),
     },
   })

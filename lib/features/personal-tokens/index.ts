@@ -3,7 +3,7 @@ import { type ActiveFeature, defineFeature, type FeatureDefinition } from '../fe
 import { eventDescriptions } from './event-descriptions.ts'
 import { personalTokenFormPage } from './form-page.ts'
 import { personalTokensPage } from './list-page.ts'
-import { personalTokens as migration } from './migration.ts'
+import { personalTokens as migration, personalTokenChoices } from './migration.ts'
 import { members, type PersonalTokenOption, personalTokenOption } from './option.ts'
 import { exportPersonalTokens, removePersonalTokensOfSubject } from './table.ts'
 import { texts } from './texts/index.ts'
@@ -34,7 +34,10 @@ const activate = (option: PersonalTokenOption): ActiveFeature => ({
 const definition: FeatureDefinition = {
   name: 'personal-tokens',
   storage: {
-    migrations: new Map([['personal_tokens_001', migration]]),
+    migrations: new Map([
+      ['personal_tokens_001', migration],
+      ['personal_tokens_002_choices', personalTokenChoices],
+    ]),
     users: {
       export: exportPersonalTokens,
       revoke: (database, subject) => removePersonalTokensOfSubject(database, { subject }),

@@ -19,7 +19,10 @@ import {
 import { createPersonalTokenValue } from './value.ts'
 
 /** A user's choices for a personal access token. */
-export type PersonalTokenChoice = Pick<PersonalToken, 'name' | 'scopes' | 'organization' | 'expiresAt'> & {
+export type PersonalTokenChoice = Pick<
+  PersonalToken,
+  'name' | 'scopes' | 'organization' | 'choices' | 'expiresAt'
+> & {
   /** A user whom the host allows it. */
   readonly user: AllowedUser
 
@@ -46,7 +49,7 @@ export const issuePersonalToken = async (
   const { database, events, now: clock } = context
   const { sid, user, ...choice } = given
   const { subject } = user
-  const { name, scopes, expiresAt } = choice
+  const { name, scopes, choices, expiresAt } = choice
   const [id, value, now] = [newId(), createPersonalTokenValue(option.prefix), clock()]
   try {
     const isStored = await transaction(database, async (tx) => {
@@ -63,7 +66,8 @@ export const issuePersonalToken = async (
     if (isUniqueViolation(error)) return issuePersonalToken(context, option, given, info)
     throw error
   }
-  events.announce('token.personal.created', info, { subject, tokenId: id, name, scopes, expiresAt })
+  const about = { subject, tokenId: id, name, scopes, expiresAt, ...(choices && { choices }) }
+  events.announce('token.personal.created', info, about)
   return { id, value }
 }
 

@@ -1,4 +1,5 @@
 import { scopeWords } from '../../oauth/authorization/consent-scopes.ts'
+import { countedThings } from '../../oauth/choices/consent-things.ts'
 import { findOrganizations } from '../../users/users.ts'
 import { accountModel } from '../../web/endpoints/account/account-pages.ts'
 import { iso } from '../../web/endpoints/page-values.ts'
@@ -23,11 +24,12 @@ const cardOf = (
   token: PersonalToken,
   organizations: ReadonlyMap<string, string>,
 ): PersonalTokenCard => {
-  const { id, name, organization, createdAt, lastUsedAt, expiresAt } = token
+  const { id, name, organization, choices, createdAt, lastUsedAt, expiresAt } = token
   return {
     name,
     scopes: token.scopes.map((scope) => scopeWords(server, scope, language)),
     ...(organization !== undefined && { organization: organizations.get(organization) ?? organization }),
+    ...countedThings(server.options.choices, choices, language),
     since: iso(createdAt),
     ...(lastUsedAt !== null && { lastUsed: iso(lastUsedAt) }),
     expires: iso(expiresAt),

@@ -24,3 +24,14 @@ export const personalTokens: SchemaChange = {
     }),
   down: ({ schema, name }) => schema.dropTable(name('personal_tokens')),
 }
+
+/** The things that a token is for. */
+export const personalTokenChoices: SchemaChange = {
+  up: ({ schema, name }) =>
+    schema.alterTable(name('personal_tokens'), (table) => {
+      // 200 ids of 255 characters are more than the type text of MariaDB and MySQL holds.
+      table.text('choices', 'mediumtext').nullable()
+    }),
+  down: ({ schema, name }) =>
+    schema.alterTable(name('personal_tokens'), (table) => table.dropColumns('choices')),
+}

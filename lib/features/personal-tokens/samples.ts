@@ -52,6 +52,14 @@ const form: PageModels['personal-token-form'] = {
   ],
   cancelUrl: '/account/tokens',
 }
+const things = {
+  kind: 'project',
+  name: 'projects',
+  mayAll: true,
+  mode: 'these',
+  total: 2000,
+  chosen: { names: ['Hiring plan', long], more: 4 },
+} as const
 const revoking: PageModels['revoke-token'] = {
   action: '/account/tokens',
   hidden: { id: 'one', csrf_token: 'sample' },
@@ -66,6 +74,7 @@ export const samples: readonly Sample[] = [
     'personal-tokens-empty': { ...list, tokens: [] },
     'personal-tokens-created': { ...list, tokens: [token], created: { name: token.name, value } },
     'personal-tokens-full': { ...list, newUrl: undefined, max: 20, notice: 'revoked' },
+    'personal-tokens-things': { ...list, tokens: [{ ...token, things: [{ name: 'projects', count: 3 }] }] },
     'personal-tokens-long': {
       ...list,
       username: `${long}@example.com`,
@@ -82,6 +91,21 @@ export const samples: readonly Sample[] = [
   }),
   ...statesOf('personal-token-form', {
     'personal-token-form': form,
+    'personal-token-form-things': {
+      ...form,
+      hidden: { csrf_token: 'sample', listed: 'account', chosen: 'sample' },
+      things: [
+        things,
+        {
+          kind: 'account',
+          name: 'accounts',
+          mayAll: false,
+          mode: 'these',
+          items: [{ id: 'a1', name: 'Savings', detail: 'NO93 8601', checked: false }],
+        },
+      ],
+      error: 'lost',
+    },
     ...Object.fromEntries(
       (['name', 'scopes', 'days', 'organization'] as const).map((error) => [
         `personal-token-form-${error}`,

@@ -1,5 +1,7 @@
+import type { Choices } from '../../protocol/choices.ts'
 import {
   command,
+  jsonOrUndefined,
   numberOf,
   numberOrNull,
   query,
@@ -19,6 +21,8 @@ export interface PersonalToken {
   readonly scopes: readonly string[]
   /** Absent if the host had no organizations. */
   readonly organization?: string
+  /** The things that it is for; absent if its scopes were about none. */
+  readonly choices?: Choices
   readonly createdAt: number
   /** At most an hour old; null if it was never used. */
   readonly lastUsedAt: number | null
@@ -31,6 +35,7 @@ const columns = [
   'name',
   'scopes',
   'organization',
+  'choices',
   'created_at',
   'last_used_at',
   'expires_at',
@@ -38,12 +43,14 @@ const columns = [
 
 const tokenOf = (row: Row): PersonalToken => {
   const organization = textOrNull(row, 'organization')
+  const choices = jsonOrUndefined<Choices>(row, 'choices')
   return {
     id: textOf(row, 'id'),
     subject: textOf(row, 'subject'),
     name: textOf(row, 'name'),
     scopes: scopesOf(row),
     ...(organization !== null && { organization }),
+    ...(choices && { choices }),
     createdAt: numberOf(row, 'created_at'),
     lastUsedAt: numberOrNull(row, 'last_used_at'),
     expiresAt: numberOf(row, 'expires_at'),
@@ -91,6 +98,7 @@ const insert = insertInto('personal_tokens', [
   'name',
   'scopes',
   'organization',
+  'choices',
   'created_at',
   'expires_at',
 ])
@@ -111,6 +119,7 @@ export const createPersonalToken = (db: Database, token: NewPersonalToken): Prom
     name: token.name,
     scopes: token.scopes.join(' '),
     organization: token.organization ?? null,
+    choices: token.choices ? JSON.stringify(token.choices) : null,
     created_at: token.now,
     expires_at: token.expiresAt,
   })

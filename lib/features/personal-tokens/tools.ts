@@ -13,10 +13,10 @@ export const tools: FeatureTools = {
     async inspect({ database, now }, value) {
       const token = await findPersonalToken(database, { hash: hashSecret(value) })
       if (token === undefined) return undefined
-      const { id, name, subject, scopes, createdAt, expiresAt } = token
+      const { id, name, subject, scopes, choices, createdAt, expiresAt } = token
       return {
         type: 'personal access token',
-        more: { id, name },
+        more: { id, name, ...(choices && { choices: JSON.stringify(choices) }) },
         clientId: personalClientId(token),
         subject,
         scopes,

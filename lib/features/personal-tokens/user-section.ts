@@ -12,10 +12,14 @@ export const personalTokensSection: UserSection = {
     const valid = tokens.filter(({ expiresAt }) => expiresAt > now()).length
     return {
       summary: valid === 1 ? '1 token is valid.' : `${valid} tokens are valid.`,
-      rows: tokens.map(({ id, name, scopes, lastUsedAt, expiresAt }) => ({
+      rows: tokens.map(({ id, name, scopes, choices = {}, lastUsedAt, expiresAt }) => ({
         name,
         facts: [
           { label: 'Scopes', value: scopes.join(' ') || 'none' },
+          ...Object.entries(choices).map(([label, chosen]) => ({
+            label,
+            value: chosen === 'all' ? chosen : String(chosen.length),
+          })),
           { label: 'Last used', value: lastUsedAt === null ? 'never' : { time: lastUsedAt } },
           { label: expiresAt > now() ? 'Expires' : 'Expired', value: { time: expiresAt } },
         ],

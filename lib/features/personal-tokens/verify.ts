@@ -2,6 +2,7 @@ import { hashSecret } from '../../keys/secrets.ts'
 import type { AuthorizationServer } from '../../oauth/authorization-server.ts'
 import type { TokenWithUser } from '../../oauth/tokens/verified-token.ts'
 import { parseClientMetadata } from '../../protocol/clients/client-metadata.ts'
+import { choiceDetails } from '../../protocol/requests/choice-details.ts'
 import { intersectScopes } from '../../protocol/scope.ts'
 import { bearer } from '../../protocol/tokens/token-binding.ts'
 import { belongsToOrganization } from '../../users/users.ts'
@@ -25,7 +26,7 @@ const noteUse = (server: AuthorizationServer, { id, lastUsedAt }: PersonalToken,
 
 /**
  * Verifies a personal access token: it is not expired, and its user is active and belongs to its organization. It has the
- * scopes that the option still allows. It is for no resource.
+ * scopes that the option still allows, for the things that the user chose. It is for no resource.
  *
  * @returns undefined if it is not valid
  */
@@ -37,20 +38,25 @@ export const verifyPersonalToken = async (
   const found = await findPersonalToken(server.database, { hash: hashSecret(value) })
   const now = server.now()
   if (found === undefined || found.expiresAt <= now) return undefined
-  const { id, name, subject, organization, expiresAt } = found
+  const { id, name, subject, organization, choices, expiresAt } = found
   const user = await server.users.find(subject)
   if (user === undefined) return undefined
   if (!(await belongsToOrganization(server.options.organizations, user, organization))) return undefined
   noteUse(server, found, now)
+  const scopes = intersectScopes(found.scopes, option.scopes)
   const token = {
     subject,
     clientId: personalClientId(found),
     resources: [],
     issuedAt: found.createdAt,
     expiresAt,
-    scopes: intersectScopes(found.scopes, option.scopes),
+    scopes,
     personalToken: { id, name },
     ...(organization !== undefined && { organization }),
+    ...(choices && {
+      choices,
+      authorizationDetails: choiceDetails(server.options.choices, scopes, choices),
+    }),
   }
   return { token, binding: bearer, user, client: noClient, details: undefined }
 }

@@ -6,7 +6,7 @@ import type { Parameters } from '../../protocol/parameters.ts'
 import type { ReceiptThings } from '../../protocol/requests/consent.ts'
 import type { ConsentDraft } from '../../protocol/requests/next-step.ts'
 import type { Thing } from '../../protocol/things.ts'
-import type { ConsentThings } from '../../web/pages/page-models.ts'
+import type { ConsentThings, CountedThings } from '../../web/pages/page-models.ts'
 import { findThings, listThings, type ThingsContext } from './things.ts'
 
 /** From this many things on, they are chosen on a page of their own. */
@@ -18,6 +18,21 @@ const namedThings = 3
 export const thingsName = ({ name, locales }: Choice, language: string): string => {
   const tag = lookUpLanguage([language], Object.keys(locales)) ?? ''
   return (locales[tag] ?? name).other
+}
+
+/** How many things of each kind were chosen; nothing if the host has no kinds. */
+export const countedThings = (
+  kinds: readonly Choice[],
+  choices: Choices = {},
+  language: string,
+): { readonly things?: readonly CountedThings[] } => {
+  if (kinds.length === 0) return {}
+  const things = kinds.flatMap((kind) => {
+    const chosen = chosenOf(choices, kind.kind) ?? []
+    if (chosen.length === 0) return []
+    return [{ name: thingsName(kind, language), count: chosen === 'all' ? chosen : chosen.length }]
+  })
+  return { things }
 }
 
 /** What decides what the consent page selects at first. */

@@ -45,7 +45,8 @@ export interface ActResult {
   readonly notice?: Notice | undefined
 }
 
-type Act<P extends Person> = (
+/** What a button does. */
+export type Act<P extends Person> = (
   context: SignedContext<P>,
   form: Parameters,
 ) => Promise<ActResult | undefined> | ActResult | undefined
@@ -67,7 +68,7 @@ export interface SignedPage<P extends Person> {
   /** Lets the person in, or answers the request and returns undefined. */
   admit(context: PageContext, fields: NamedParameters): Promise<P | undefined>
   show(context: SignedContext<P>, query: Parameters): Promise<void> | void
-  /** The acts of the buttons, by the value of `decision`. */
+  /** The acts of the buttons, by the value of `decision`; what stands there after a colon is for the act. */
   readonly acts?: Readonly<Record<string, Act<P>>>
   /** Handles a form without `decision`. @default it is refused */
   signIn?(context: PageContext, fields: NamedParameters): Promise<void>
@@ -141,7 +142,8 @@ export const signedPage = <P extends Person>(page: SignedPage<P>): Endpoint<Page
     const decision = form.optional('decision') ?? ''
     // A form has the token of its only act, or that of all acts.
     submittedForm(context, aboutOf(person, fields, decision), aboutOf(person, fields))
-    const act = Object.hasOwn(acts, decision) ? acts[decision] : undefined
+    const [name = ''] = decision.split(':')
+    const act = Object.hasOwn(acts, name) ? acts[name] : undefined
     if (act === undefined)
       throw refusal('decision_unknown', { values: { decisions: `one of: ${Object.keys(acts).join(', ')}` } })
     const result = await act(signed(context, person), form)

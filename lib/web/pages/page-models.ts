@@ -110,9 +110,16 @@ export interface ConsentOrganization extends Organization {
 
 /**
  * Why the user is asked once more: another user has signed in, the page says something else now, the user has left the
- * organization, chose nothing of a kind, or has lost some of what they chose.
+ * organization or chosen another one, chose nothing of a kind, or has lost some of what they chose.
  */
-export type ConsentNotice = 'account' | 'changed' | 'gone' | 'things' | 'lost'
+export type ConsentNotice = 'account' | 'changed' | 'gone' | 'moved' | 'things' | 'lost'
+
+/** How many things of a kind something is for. */
+export interface CountedThings {
+  /** What the host calls several of them. */
+  readonly name: string
+  readonly count: 'all' | number
+}
 
 /** A client in the list of connected apps. */
 export interface ConnectedClientCard {
@@ -131,8 +138,8 @@ export interface ConnectedClientCard {
   lastUsed: string
   /** The number of sign-ins whose tokens are still valid. */
   sessions: number
-  /** The things that it may use, by kind: how many, or all. Absent without the option `choices`. */
-  things?: readonly { readonly name: string; readonly count: 'all' | number }[]
+  /** The things that it may use, by kind. Absent without the option `choices`. */
+  things?: readonly CountedThings[]
   /** ISO 8601: when its access ends at the latest. Absent without the option `choices`. */
   ends?: string
   /** The page where the user takes something away. Absent without the option `choices`. */
@@ -265,7 +272,8 @@ export interface PageModels extends DevicePageModels {
     }
   /** Lets the user choose among many things. Search, the pages and the answer are buttons of one form, so that no tick is lost. */
   things: PageForm & {
-    client: ClientCard
+    /** The client that gets access; absent for a token that the user makes for themselves. */
+    client?: ClientCard
     /** The user who is signed in. */
     username: string
     /** What the host calls several of them. */

@@ -26,6 +26,8 @@ export const ar = {
   'personal-token-form.error.scopes': 'اختر صلاحية واحدة على الأقل.',
   'personal-token-form.error.days': 'اختر تاريخًا بين الغد و{date}.',
   'personal-token-form.error.organization': 'اختر مساحة عمل.',
+  'personal-token-form.error.things': 'اختر ما يمكن للرمز استخدامه.',
+  'personal-token-form.error.moved': 'غيّرت مساحة العمل. اختر مرة أخرى ما يمكن للرمز استخدامه.',
   'revoke-token.title': 'هل تريد إبطال الرمز «{name}»؟',
   'revoke-token.text': 'تفقد البرامج النصية والأدوات التي تستخدمه الوصول فورًا. لا يمكن التراجع عن ذلك.',
 }

@@ -28,6 +28,9 @@ export const de = {
   'personal-token-form.error.scopes': 'Wählen Sie mindestens eine Berechtigung aus.',
   'personal-token-form.error.days': 'Wählen Sie ein Datum von morgen bis {date}.',
   'personal-token-form.error.organization': 'Wählen Sie einen Arbeitsbereich aus.',
+  'personal-token-form.error.things': 'Wählen Sie aus, was das Token verwenden darf.',
+  'personal-token-form.error.moved':
+    'Sie haben den Arbeitsbereich gewechselt. Wählen Sie noch einmal aus, was das Token verwenden darf.',
   'revoke-token.title': 'Token „{name}“ widerrufen?',
   'revoke-token.text':
     'Skripte und Programme, die es verwenden, verlieren sofort den Zugriff. Das lässt sich nicht rückgängig machen.',

@@ -26,6 +26,8 @@ export const en = {
   'personal-token-form.error.scopes': 'Choose at least one permission.',
   'personal-token-form.error.days': 'Choose a date from tomorrow to {date}.',
   'personal-token-form.error.organization': 'Choose a workspace.',
+  'personal-token-form.error.things': 'Choose what the token may use.',
+  'personal-token-form.error.moved': 'You changed the workspace. Choose again what the token may use.',
   'revoke-token.title': 'Revoke the token “{name}”?',
   'revoke-token.text': 'Scripts and tools that use it lose access immediately. This can’t be undone.',
 }

@@ -26,6 +26,9 @@ export const es = {
   'personal-token-form.error.scopes': 'Elija al menos un permiso.',
   'personal-token-form.error.days': 'Elija una fecha entre mañana y el {date}.',
   'personal-token-form.error.organization': 'Elija un espacio de trabajo.',
+  'personal-token-form.error.things': 'Elija qué puede usar el token.',
+  'personal-token-form.error.moved':
+    'Ha cambiado de espacio de trabajo. Elija de nuevo qué puede usar el token.',
   'revoke-token.title': '¿Revocar el token «{name}»?',
   'revoke-token.text':
     'Los scripts y las herramientas que lo usan pierden el acceso de inmediato. Esto no se puede deshacer.',

@@ -28,6 +28,9 @@ export const fr = {
   'personal-token-form.error.scopes': 'Choisissez au moins une autorisation.',
   'personal-token-form.error.days': 'Choisissez une date entre demain et le {date}.',
   'personal-token-form.error.organization': 'Choisissez un espace de travail.',
+  'personal-token-form.error.things': 'Choisissez ce que le jeton peut utiliser.',
+  'personal-token-form.error.moved':
+    'Vous avez changé d’espace de travail. Choisissez de nouveau ce que le jeton peut utiliser.',
   'revoke-token.title': 'Révoquer le jeton «\u00a0{name}\u00a0»\u202f?',
   'revoke-token.text':
     'Les scripts et les outils qui l’utilisent perdent immédiatement l’accès. Cette action est irréversible.',

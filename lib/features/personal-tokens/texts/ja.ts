@@ -27,6 +27,9 @@ export const ja = {
   'personal-token-form.error.scopes': '権限を1つ以上選択してください。',
   'personal-token-form.error.days': '明日から {date} までの日付を選択してください。',
   'personal-token-form.error.organization': 'ワークスペースを選択してください。',
+  'personal-token-form.error.things': 'トークンが利用できるものを選択してください。',
+  'personal-token-form.error.moved':
+    'ワークスペースが変わりました。トークンが利用できるものをもう一度選択してください。',
   'revoke-token.title': 'トークン「{name}」を取り消しますか？',
   'revoke-token.text':
     'このトークンを使うスクリプトやツールは、すぐにアクセスできなくなります。この操作は元に戻せません。',

@@ -1,7 +1,7 @@
 import { scopeWords } from '../../../oauth/authorization/consent-scopes.ts'
 import { replacesParameter } from '../../../oauth/authorization/login-location.ts'
-import { thingsName } from '../../../oauth/choices/consent-things.ts'
-import { type Choices, chosenOf } from '../../../protocol/choices.ts'
+import { countedThings } from '../../../oauth/choices/consent-things.ts'
+import type { Choices } from '../../../protocol/choices.ts'
 import { withSuppliedClaims } from '../../../protocol/claims.ts'
 import { clientName } from '../../../protocol/clients/client.ts'
 import type { Parameters } from '../../../protocol/parameters.ts'
@@ -34,18 +34,13 @@ const nameOf = async ({ server, language }: PageContext, clientId: string): Prom
 const accessOf = (
   { server, language }: PageContext,
   client: NamedClient,
-  choices: Choices = {},
+  choices: Choices | undefined,
   end: number | undefined,
 ): Pick<ConnectedClientCard, 'things' | 'ends' | 'changeUrl'> => {
   const kinds = server.options.choices
   if (kinds.length === 0) return {}
-  const things = kinds.flatMap((kind) => {
-    const chosen = chosenOf(choices, kind.kind)
-    const count = chosen === 'all' ? chosen : (chosen?.length ?? 0)
-    return count === 0 ? [] : [{ name: thingsName(kind, language), count }]
-  })
   return {
-    things,
+    ...countedThings(kinds, choices, language),
     ...(end !== undefined && { ends: iso(end) }),
     changeUrl: ownPath(server, accessPath, clientParameters(client)),
   }
