@@ -8,11 +8,12 @@ import { codesFor, deviceClients, poll } from '../support/device.ts'
 import { reactFrontEnd } from '../support/front-end.ts'
 import { clients, people } from '../support/host.ts'
 import { describeWith } from '../support/services.ts'
-import { answerOf } from '../support/tokens.ts'
+import { answerOf, redeem } from '../support/tokens.ts'
 import { useBrowserApp } from './app.ts'
 import { barriersOf } from './barriers.ts'
 
 const ada = people[0]!
+const projects = Array.from({ length: 120 }, (_, n) => ({ id: `p${n}`, name: `Project ${n}` }))
 const secret = new Secret({ size: 20 }).base32
 const codeNow = (step = 0): string =>
   new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: Date.now() + step * 30_000 })
@@ -24,6 +25,21 @@ describeWith('chromium', 'a front end of the host in Chromium', () => {
     before: reactFrontEnd(),
     options: {
       pages: { url: '/sign-in' },
+      scopes: {
+        'notes:read': { description: 'Read your notes', group: 'read' },
+        'notes:write': { description: 'Write notes for you', group: 'change', optional: true },
+      },
+      choices: {
+        project: {
+          name: { one: 'project', other: 'projects' },
+          scopes: ['notes:read', 'notes:write'],
+          list: (_user, { after = '0', limit }) => ({
+            items: projects.slice(Number(after), Number(after) + limit),
+            next: String(Number(after) + limit),
+          }),
+          find: (_user, { ids }) => projects.filter(({ id }) => ids.includes(id)),
+        },
+      },
       features: [
         device(),
         secondFactor({
@@ -93,6 +109,34 @@ describeWith('chromium', 'a front end of the host in Chromium', () => {
       await waitForHeading(page, 'Allow Web client?')
       const url = await app.toClient(page, () => press(page, 'Deny'))
       expect(url.searchParams.get('error')).toBe('access_denied')
+    }))
+
+  test('projects are chosen among many, with presets and an end', () =>
+    app.visit(async (page) => {
+      const withoutPkce = { code_challenge: '', code_challenge_method: '' }
+      await page.goto(app.url({ scope: 'openid notes:read notes:write offline_access', ...withoutPkce }))
+      await signIn(page)
+      await press(page, 'Acme')
+      await waitForHeading(page, 'Allow Web client?')
+      await page.getByLabel('Read only').check()
+      await page.getByLabel('For 24 hours').check()
+      await press(page, 'Choose projects')
+      await waitForHeading(page, 'Choose projects')
+      expect(await barriersOf(page)).toEqual([])
+      await page.getByLabel('Project 7', { exact: true }).check()
+      await press(page, 'Next')
+      await page.getByLabel('Project 60', { exact: true }).check()
+      await press(page, 'Use these')
+      await page.getByText('Project 7, Project 60').waitFor()
+      expect(await page.getByLabel('For 24 hours').isChecked()).toBe(true)
+      expect(await barriersOf(page)).toEqual([])
+      await page.getByLabel('Read only').check()
+      const url = await app.toClient(page, () => press(page, 'Allow'))
+      const tokens = await answerOf(redeem(app.host, String(url.searchParams.get('code'))))
+      expect(tokens).toMatchObject({
+        scope: 'openid notes:read offline_access',
+        authorization_details: [{ actions: ['notes:read'], identifiers: ['p7', 'p60'] }],
+      })
     }))
 
   test('a device', () =>

@@ -28,7 +28,7 @@ metadata = requests.get(f'{issuer}/.well-known/openid-configuration').json()
 session = OAuth2Session(
     settings['client_id'],
     settings['client_secret'],
-    scope='openid profile email offline_access',
+    scope=settings.get('scope', 'openid profile email offline_access'),
     redirect_uri=settings['redirect_uri'],
     token_endpoint_auth_method=method,
     revocation_endpoint_auth_method=method,
@@ -60,4 +60,10 @@ revoked = session.revoke_token(
 after = requests.get(
     metadata['userinfo_endpoint'], headers={'Authorization': f'Bearer {refreshed["access_token"]}'}
 )
-say({'subject': claims['sub'], 'userinfo': userinfo, 'revoked': revoked.status_code, 'after': after.status_code})
+say({
+    'subject': claims['sub'],
+    'userinfo': userinfo,
+    'details': [answer.get('authorization_details') for answer in (token, refreshed)],
+    'revoked': revoked.status_code,
+    'after': after.status_code,
+})

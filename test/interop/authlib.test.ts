@@ -48,6 +48,7 @@ describeWith('authlib', 'Authlib', () => {
     expect(await program.say(back.href)).toEqual({
       subject: '1',
       userinfo: expect.objectContaining({ sub: '1', name: ada.full_name, email: ada.email }),
+      details: [null, null],
       revoked: 200,
       after: 401,
     })

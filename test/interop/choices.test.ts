@@ -1,9 +1,15 @@
 // Clients that know nothing of choices sign in and refresh, and each answer has authorization_details that they never asked for.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import * as mcp2 from '@modelcontextprotocol/client'
 import * as mcp1 from '@modelcontextprotocol/sdk/client/auth.js'
+import * as oauth from 'oauth4webapi'
 import * as openid from 'openid-client'
 import { callback, clients, secret } from '../support/host.ts'
+import { describeWith, services } from '../support/services.ts'
 import { answer, type Provider, startProvider } from '../support/stock-client.ts'
+import { type StockProgram, startProgram } from './stock-program.ts'
 
 const scope = 'openid notes:read offline_access'
 const said = [{ type: 'project', actions: ['notes:read'] }]
@@ -81,4 +87,65 @@ test.each([
   })
   expect(fresh.refresh_token).not.toBe(tokens.refresh_token)
   expect(await userOf(fresh.access_token)).toMatchObject({ sub: '1' })
+})
+
+test('oauth4webapi hands the objects on after a sign-in and after a refresh', async () => {
+  const http = { [oauth.allowInsecureRequests]: true }
+  const issuer = new URL(provider.issuer)
+  const as = await oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer, http))
+  const client = { client_id: 'mcp' }
+  const verifier = oauth.generateRandomCodeVerifier()
+  const url = new URL(as.authorization_endpoint ?? '')
+  url.search = new URLSearchParams({
+    client_id: 'mcp',
+    response_type: 'code',
+    redirect_uri: callback,
+    scope,
+    code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+    code_challenge_method: 'S256',
+  }).toString()
+  const back = await answer(provider.browser(), url)
+  const parameters = oauth.validateAuthResponse(as, client, back, oauth.expectNoState)
+  const response = await oauth.authorizationCodeGrantRequest(
+    ...([as, client, oauth.None(), parameters, callback, verifier, http] as const),
+  )
+  const tokens = await oauth.processAuthorizationCodeResponse(as, client, response)
+  expect(tokens.authorization_details).toEqual(said)
+  const again = await oauth.refreshTokenGrantRequest(
+    ...([as, client, oauth.None(), String(tokens.refresh_token), http] as const),
+  )
+  const fresh = await oauth.processRefreshTokenResponse(as, client, again)
+  expect(fresh.authorization_details).toEqual(said)
+})
+
+describe('a program in another language signs in and refreshes, and hands the objects on', () => {
+  let program: StockProgram | undefined
+  const compiled = mkdtempSync(join(tmpdir(), 'latchkey-go-'))
+  afterEach(() => program?.stop())
+  afterAll(() => rmSync(compiled, { recursive: true, force: true }))
+
+  const run = async (of: StockProgram, settings: object): Promise<unknown> => {
+    const { issuer } = provider
+    const given = { issuer, client_id: 'web', redirect_uri: callback, client_secret: secret }
+    const url = await of.say({ ...given, ...settings })
+    return of.say((await answer(provider.browser(), String(url))).href)
+  }
+
+  describeWith('authlib', 'with Authlib', () => {
+    test('with a secret', async () => {
+      program = startProgram(services.authlib, [join(__dirname, 'authlib-client.py')])
+      const shown = await run(program, { method: 'client_secret_basic', scope })
+      expect(shown).toMatchObject({ subject: '1', details: [said, said] })
+    })
+  })
+
+  describeWith('go-oidc', 'with go-oidc', () => {
+    test('with a secret', async () => {
+      const environment = { GO111MODULE: 'off', GOPATH: services['go-oidc'], GOCACHE: compiled }
+      program = startProgram('go', ['run', join(__dirname, 'go-oidc-client.go')], environment)
+      const shown = await run(program, { scopes: scope.split(' ') })
+      expect(shown).toMatchObject({ subject: '1', details: [said, said] })
+      // Go first compiles its standard library, which takes half a minute on a busy machine.
+    }, 180_000)
+  })
 })

@@ -1,4 +1,4 @@
-// Signs in with go-oidc and x/oauth2. Reads its settings and the redirect of the browser from standard input,
+// Signs in and refreshes with go-oidc and x/oauth2. Reads its settings and the redirect of the browser from standard input,
 // one line each.
 package main
 
@@ -33,6 +33,7 @@ func main() {
 		ClientID     string `json:"client_id"`
 		ClientSecret string `json:"client_secret"`
 		RedirectURI  string `json:"redirect_uri"`
+		Scopes       []string `json:"scopes"`
 	}
 	hear(&settings)
 	ctx := context.Background()
@@ -43,7 +44,7 @@ func main() {
 		ClientSecret: settings.ClientSecret,
 		RedirectURL:  settings.RedirectURI,
 		Endpoint:     provider.Endpoint(),
-		Scopes:       []string{oidc.ScopeOpenID, "profile", "email"},
+		Scopes:       settings.Scopes,
 	}
 	say(client.AuthCodeURL("some-state", oidc.Nonce("some-nonce")))
 
@@ -61,7 +62,12 @@ func main() {
 	check(err)
 	var claims map[string]interface{}
 	check(userInfo.Claims(&claims))
+	// A token that is over makes the next call refresh.
+	refreshed, err := client.TokenSource(ctx, &oauth2.Token{RefreshToken: token.RefreshToken}).Token()
+	check(err)
 	say(map[string]interface{}{
+		"details":  []interface{}{token.Extra("authorization_details"), refreshed.Extra("authorization_details")},
+		"isNew":    refreshed.AccessToken != token.AccessToken,
 		"state":    callback.Query().Get("state"),
 		"nonce":    idToken.Nonce,
 		"subject":  idToken.Subject,

@@ -1,4 +1,4 @@
-// go-oidc with x/oauth2, in Go: discovery, the code flow, an ID token that it verifies itself, and UserInfo.
+// go-oidc with x/oauth2, in Go: discovery, the code flow, an ID token that it verifies itself, UserInfo and a refresh.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -22,13 +22,21 @@ describeWith('go-oidc', 'go-oidc', () => {
     rmSync(compiled, { recursive: true, force: true })
   })
 
-  test('signs a user in', async () => {
+  test('signs a user in and refreshes', async () => {
     const environment = { GO111MODULE: 'off', GOPATH: services['go-oidc'], GOCACHE: compiled }
     program = startProgram('go', ['run', join(__dirname, 'go-oidc-client.go')], environment)
     const { issuer } = provider
-    const url = await program.say({ issuer, client_id: 'web', client_secret: secret, redirect_uri: callback })
+    const url = await program.say({
+      issuer,
+      client_id: 'web',
+      client_secret: secret,
+      redirect_uri: callback,
+      scopes: ['openid', 'profile', 'email', 'offline_access'],
+    })
     const back = await answer(provider.browser(), String(url))
     expect(await program.say(back.href)).toEqual({
+      details: [null, null],
+      isNew: true,
       state: 'some-state',
       nonce: 'some-nonce',
       subject: '1',

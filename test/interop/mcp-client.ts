@@ -45,7 +45,9 @@ const createStore = (given: { clientMetadataUrl?: string; known?: StoredClient }
 
 interface Connection {
   connect(): Promise<void>
-  call(tool: string): Promise<unknown>
+  call(tool: string, arguments_?: Readonly<Record<string, unknown>>): Promise<unknown>
+  /** The names of the tools that the server shows. */
+  tools(): Promise<string[]>
   /** @param answer the URL to which the browser came back */
   finish(answer: URL): Promise<void>
   /** Starts a login where the client does not do it itself. */
@@ -59,7 +61,8 @@ export const mcpClients = {
     const client = new FirstClient({ name: 'test', version: '1.0.0' })
     return {
       connect: () => client.connect(transport as never),
-      call: (name: string) => client.callTool({ name }),
+      call: (name, given) => client.callTool({ name, arguments: given }),
+      tools: async () => (await client.listTools()).tools.map(({ name }) => name),
       finish: (answer: URL) => transport.finishAuth(answer.searchParams.get('code') ?? ''),
       /** At a 403 it refreshes, which brings no further scope, and gives up; the app then starts a login. */
       giveUp: async ({ message }: Error) => {
@@ -75,7 +78,8 @@ export const mcpClients = {
     const client = new second.Client({ name: 'test', version: '1.0.0' })
     return {
       connect: () => client.connect(transport),
-      call: (name: string) => client.callTool({ name }),
+      call: (name, given) => client.callTool({ name, arguments: given }),
+      tools: async () => (await client.listTools()).tools.map(({ name }) => name),
       finish: (answer: URL) => transport.finishAuth(answer.searchParams),
       giveUp: async () => {},
     }
@@ -90,7 +94,9 @@ export interface McpApp {
    *
    * @returns the text of the tool, and the scopes of each authorization request
    */
-  use(tool: string): Promise<{ said?: string; asked: string[] }>
+  use(tool: string, given?: Readonly<Record<string, unknown>>): Promise<{ said?: string; asked: string[] }>
+  /** The names of the tools that the server shows now, after a first use. */
+  tools(): Promise<string[]>
 }
 
 export const createMcpApp = ({
@@ -111,14 +117,15 @@ export const createMcpApp = ({
   let isConnected = false
   return {
     kept,
-    use: async (tool) => {
+    tools: () => connection.tools(),
+    use: async (tool, given) => {
       const asked: string[] = []
       for (;;) {
         try {
           delete kept.asked
           if (!isConnected) await connection.connect()
           isConnected = true
-          const result = (await connection.call(tool)) as { content: { text: string }[] }
+          const result = (await connection.call(tool, given)) as { content: { text: string }[] }
           return { said: result.content[0]?.text, asked }
         } catch (error) {
           await connection.giveUp(error as Error)
