@@ -5,7 +5,7 @@ import { custom, flag, isRecord, number, object, oneOf, optional, required, text
 import { isWithinChosen } from '../protocol/choices.ts'
 import type { OAuthErrorOptions } from '../protocol/errors.ts'
 import { OAuthError } from '../protocol/errors.ts'
-import { listed } from '../protocol/explanation.ts'
+import { type Explanation, listed } from '../protocol/explanation.ts'
 import { isHostId } from '../protocol/host-id.ts'
 import { refusal } from '../protocol/refusal.ts'
 import { formatScope, type ImpliedScopes, parseScope, withImpliedScopes } from '../protocol/scope.ts'
@@ -119,22 +119,29 @@ const assertAuthentication = (
 export class NotChosenError extends OAuthError {
   readonly kind: string
 
-  constructor(kind: string, about: About) {
+  /** @param call the things of the call, and those that were chosen */
+  constructor(kind: string, call: Explanation, about: About) {
     super(
       'insufficient_scope',
       `the user did not choose this ${kind} for the client, which may ask again so that they can`,
-      about,
+      { ...about, explanation: call },
     )
     this.kind = kind
   }
 }
 
+/** The most ids that an explanation names. */
+const mostExplained = 20
+
 /** A call about no thing is refused too: the guard of a path without that parameter would let it pass. */
 const assertChosen = (auth: AuthInfo, choice: GuardedThings, req: unknown, about: About): void => {
   for (const [kind, of] of Object.entries(choice)) {
     const ids = [typeof of === 'function' ? of(req as Request) : of].flat()
-    if (ids.length === 0 || !ids.every(isHostId) || !isWithinChosen(ids, auth.chosen(kind)))
-      throw new NotChosenError(kind, about)
+    const chosen = auth.chosen(kind)
+    if (ids.length > 0 && ids.every(isHostId) && isWithinChosen(ids, chosen)) continue
+    const received = chosen === 'all' ? chosen : listed(chosen.slice(0, mostExplained))
+    const expected = `${kind} ${listed(ids.slice(0, mostExplained).map(String))}`
+    throw new NotChosenError(kind, { expected, received }, about)
   }
 }
 

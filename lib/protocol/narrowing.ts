@@ -57,23 +57,31 @@ export const narrowedAuthorization = (
   }
 }
 
-/** Consent after a narrowing: what was taken away is asked for again. */
+/**
+ * Consent after a narrowing: what was taken away is asked for again.
+ *
+ * @returns undefined if nothing changes
+ */
 export const narrowedTerms = (
   terms: ConsentTerms,
   { scopes: taken, choices, until }: Narrowing,
   implied: ImpliedScopes,
-): ConsentTerms => {
+): ConsentTerms | undefined => {
   const scopes = Object.keys(terms.entries).flatMap((entry) => parseEntry(entry).scope ?? [])
   const removed = lostScopes(scopes, taken, implied)
   const kept = Object.entries(terms.entries).filter(([entry]) => {
     const { scope } = parseEntry(entry)
     return scope === undefined || !removed.includes(scope)
   })
-  const end = Math.min(terms.until ?? Number.POSITIVE_INFINITY, until ?? Number.POSITIVE_INFINITY)
+  const { until: before = Number.POSITIVE_INFINITY } = terms
+  const end = Math.min(before, until ?? before)
+  const left = limited(terms.choices, choices)
+  if (removed.length === 0 && end === before && isWithinChoices(terms.choices ?? {}, left.choices ?? {}))
+    return undefined
   return {
     place: terms.place,
     entries: Object.fromEntries(kept),
-    ...limited(terms.choices, choices),
+    ...left,
     ...(end < Number.POSITIVE_INFINITY && { until: end }),
   }
 }

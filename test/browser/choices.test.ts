@@ -1,4 +1,7 @@
 import type { Page } from 'playwright-core'
+import { device } from '../../lib/features/index.ts'
+import { waitForHeading } from '../support/browser-person.ts'
+import { codesFor, deviceClients, poll } from '../support/device.ts'
 import { clients, people } from '../support/host.ts'
 import { describeWith } from '../support/services.ts'
 import { answerOf, redeem } from '../support/tokens.ts'
@@ -13,8 +16,9 @@ describeWith('chromium', 'the choice of projects in Chromium', () => {
   let count: number
   const all = () => Array.from({ length: count }, (_, n) => ({ id: `p${n}`, name: `Project ${n}` }))
   const app = useBrowserApp({
-    clients: [{ ...clients[0]!, scope }],
+    clients: [{ ...clients[0]!, scope }, ...deviceClients],
     options: {
+      features: [device()],
       scopes: {
         'notes:read': { description: 'See notes', group: 'read' },
         'notes:write': { description: 'Change notes', group: 'change', optional: true },
@@ -69,13 +73,15 @@ describeWith('chromium', 'the choice of projects in Chromium', () => {
       const out = page.getByText('Not included')
       await tabTo(page, '[name=preset]')
       expect((await heardOn(page)).focus).toBe('radio: All it asks for')
-      expect([await box.isVisible(), await out.isVisible()]).toEqual([false, false])
+      const marks = [page.getByText('Needed'), page.getByText('Optional')]
+      const visible = () => Promise.all([box, out, ...marks].map((each) => each.last().isVisible()))
+      expect(await visible()).toEqual([false, false, false, false])
       await page.keyboard.press('ArrowDown')
       expect((await heardOn(page)).focus).toBe('radio: Read only')
-      expect([await box.isVisible(), await out.isVisible()]).toEqual([false, true])
+      expect(await visible()).toEqual([false, true, false, false])
       await page.keyboard.press('ArrowDown')
       expect((await heardOn(page)).focus).toBe('radio: Let me choose')
-      expect([await box.isVisible(), await out.isVisible()]).toEqual([true, false])
+      expect(await visible()).toEqual([true, false, true, true])
       expect(await barriersOf(page)).toEqual([])
       await page.keyboard.press('ArrowUp')
       await tabTo(page, '[name="choice:project"]')
@@ -114,6 +120,61 @@ describeWith('chromium', 'the choice of projects in Chromium', () => {
         for (const name of ['Project 4', 'Project 60', 'Project 1999'])
           expect(await page.getByText(name, { exact: true }).isVisible()).toBe(true)
         expect(idsIn(await granted(page, () => page.click('[value=allow]')))).toEqual(['p4', 'p60', 'p1999'])
+      },
+      { javaScriptEnabled },
+    ),
+  )
+
+  test('a key that is held on the page of choosing presses nothing on the consent page that follows', () =>
+    app.visit(async (page) => {
+      count = 2000
+      await signIn(page)
+      await page.getByLabel('Only these').check()
+      await page.getByRole('button', { name: 'Choose…' }).click()
+      await page.getByLabel('Project 4', { exact: true }).check()
+      await page.locator('[value=use]').focus()
+      await page.keyboard.down('Enter')
+      await page.waitForSelector('body[data-page=consent]')
+      const posted: string[] = []
+      page.on('request', (request) => request.method() === 'POST' && posted.push(request.url()))
+      await page.locator('[value=allow]').focus()
+      for (let times = 0; times < 5; times += 1) await page.keyboard.down('Enter')
+      await page.keyboard.up('Enter')
+      // What the key had set going would have been sent before this is.
+      await page.evaluate(`new Promise((onload) =>
+        Object.assign(new Image(), { onload: () => onload(), src: '/oauth/assets/icon.svg?later' }))`)
+      expect(posted).toEqual([])
+      expect(await app.host.table('authorizations').select()).toEqual([])
+      expect(idsIn(await granted(page, () => page.keyboard.press('Enter')))).toEqual(['p4'])
+    }))
+
+  test.each([
+    ['with', true],
+    ['without', false],
+  ])('%s script the user of a device chooses projects for it', (_, javaScriptEnabled) =>
+    app.visit(
+      async (page) => {
+        count = 2000
+        const codes = await codesFor(app.host, { scope: 'openid notes:read offline_access' })
+        await page.goto(codes.verification_uri_complete)
+        await page.locator('#user-code').press('Enter')
+        await page.fill('#username', ada.email)
+        await page.fill('#password', ada.password)
+        await page.click('#submit')
+        await page.getByRole('button', { name: 'Yes, continue' }).click()
+        await page.waitForSelector('body[data-page=consent]')
+        await page.getByLabel('Only these').check()
+        await page.getByRole('button', { name: 'Choose…' }).click()
+        await page.getByRole('searchbox').fill('Project 1999')
+        await page.getByRole('button', { name: 'Search' }).click()
+        await page.getByLabel('Project 1999', { exact: true }).check()
+        await page.locator('[value=use]').click()
+        await page.getByText('Project 1999', { exact: true }).waitFor()
+        if (javaScriptEnabled) expect(await barriersOf(page)).toEqual([])
+        await page.click('[value=allow]')
+        await waitForHeading(page, 'Your device is connected')
+        const tokens = await answerOf(poll(app.host, codes))
+        expect(idsIn(tokens as Awaited<ReturnType<typeof granted>>)).toEqual(['p1999'])
       },
       { javaScriptEnabled },
     ),

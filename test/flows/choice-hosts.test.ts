@@ -229,6 +229,10 @@ const hostOf = (given: Kind, databaseKind: DatabaseKind): void => {
       )
       const south = await agent.submit(list, 'name="organization"', { organization: 'south' })
       expect(south.html).not.toContain('thing:board:t0')
+      expect(textOf(south)).toContain('You changed the workspace. Choose again what Web client may use.')
+      const back = await agent.submit(south, 'value="organization"', { decision: 'organization' })
+      const north = await agent.submit(back, 'name="organization"', { organization: 'north' })
+      expect(textOf(north)).not.toContain('You changed the workspace')
       const answer = await agent.decide(south, 'allow', these('t0'))
       expect(pageOf(answer)).toBe('200 /consent')
       // The form of one workspace, sent for the other.

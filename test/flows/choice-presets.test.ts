@@ -28,7 +28,7 @@ describe('the presets of the consent page', () => {
   test('offer everything, only what reads, and a choice, and name what reading leaves out', async () => {
     const page = await agent.open(requestUrl())
     expect(textOf(page)).toMatch(
-      /What Web client can do All it asks for Read only Let me choose .*Change tasks Not included Optional/,
+      /What Web client can do All it asks for Read only Let me choose .*See tasks Needed .*Change tasks Not included Optional/,
     )
     expect(selectedIn(page.html)).toBe('all')
   })
@@ -48,6 +48,14 @@ describe('the presets of the consent page', () => {
     const answer = await agent.decide({ ...page, html }, 'allow', { ...everything, ...fields })
     const tokens = await answerOf(redeem(host, codeOf(answer)))
     expect(tokens.scope).toBe(granted)
+  })
+
+  test('offer nothing where the client requires all that it asks for, and nothing can be left out', async () => {
+    const page = await agent.open(requestUrl({ client_id: 'strict' }))
+    expect(page.html).not.toMatch(/name="(?:preset|scope:tasks:write)"/)
+    const answer = await agent.decide(page, 'allow', { ...everything, preset: 'read' })
+    const tokens = await answerOf(redeem(host, codeOf(answer), { client_id: 'strict' }))
+    expect(tokens.scope).toBe(scope)
   })
 
   test('the receipt says what was left out, and the next request for it asks again with the same preset', async () => {

@@ -78,6 +78,22 @@ describe('what the user chose', () => {
     expectError(await guarded(host, tokens.access_token, '/api/projects/p1'), 403, 'insufficient_scope')
   })
 
+  test('is not in the response of a client that wants none; its token says it, and guards hold it', async () => {
+    const strict = { client_id: 'strict' }
+    const own = (code: string, fields: object = {}) =>
+      answerOf(redeem(host, code, { ...strict, ...fields })) as Promise<object & { access_token: string }>
+    const opaque = await own(codeOf(await allow(agent, these('p1'), strict)))
+    expect(opaque).not.toHaveProperty('authorization_details')
+    expect(await chosenBy(opaque.access_token)).toEqual(['p1'])
+    const { body } = await introspect(host, opaque.access_token, strict)
+    expect(body.authorization_details).toEqual([object(['p1'])])
+    const code = codeOf(await allow(agent, these('p1'), { ...strict, resource: api }))
+    const jwt = await own(code, { resource: api })
+    expect(jwt).not.toHaveProperty('authorization_details')
+    expect(claimsOf(jwt.access_token).authorization_details).toEqual([object(['p1'])])
+    expect(await chosenBy(jwt.access_token, '/api/jwt')).toEqual(['p1'])
+  })
+
   test('is none for a client that acts for itself', async () => {
     const own = await answerOf(post(host, { grant_type: 'client_credentials', scope: 'tasks:read', ...web }))
     expectError(await guarded(host, own.access_token, '/api/projects/p1'), 403, 'insufficient_scope')

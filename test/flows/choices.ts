@@ -72,6 +72,15 @@ export const host = laterHost({
       grant_types: [...clients[0]!.grant_types!, exchangeGrant],
     },
     {
+      client_id: 'strict',
+      client_secret: secret,
+      redirect_uris: [callback],
+      grant_types: ['authorization_code', 'refresh_token'],
+      scope,
+      required_scope: 'tasks:write',
+      token_response_choices: false,
+    },
+    {
       client_id: 'ours',
       client_secret: secret,
       redirect_uris: [callback],

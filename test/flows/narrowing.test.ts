@@ -142,6 +142,32 @@ describe('Connected apps', () => {
     expect(events).toEqual([[['tasks:write'], { project: ['p1'] }]])
   })
 
+  test('keeps a receipt of what was left, with names', async () => {
+    await tokensOf(agent, both)
+    await untick(['thing:project:p2', 'scope:tasks:write'], { duration: 'day' })
+    const { receipts } = (await host.oauth.users.export(1)) as unknown as { receipts: object[] }
+    expect(receipts).toHaveLength(2)
+    expect(receipts).toContainEqual(
+      expect.objectContaining({
+        scopes: expect.arrayContaining([
+          expect.objectContaining({ name: 'tasks:write', text: 'Change tasks', allowed: false }),
+          expect.objectContaining({ name: 'tasks:read', text: 'See tasks', allowed: true }),
+        ]),
+        things: [{ kind: 'project', name: 'projects', chosen: [{ id: 'p1', name: 'Hiring plan' }] }],
+        until: expect.any(Number),
+      }),
+    )
+  })
+
+  test('keeps no receipt and announces nothing if nothing changes', async () => {
+    const events: unknown[] = []
+    host.oauth.events.on('authorization.narrowed', (event) => events.push(event))
+    await tokensOf(agent, both)
+    expect(textOf(await untick([]))).toContain('Saved.')
+    expect(events).toEqual([])
+    expect(await host.table('consent_receipts').select()).toHaveLength(1)
+  })
+
   test('changes nothing of another user, and needs the form of its own page', async () => {
     const tokens = await tokensOf(agent, both)
     const bob = new (agent.constructor as typeof RawBrowser)(host.app)

@@ -161,6 +161,8 @@ declare module '../../web/pages/page-models.ts' {
           url: string
           organization?: string
           scopes: readonly string[]
+          /** The things that it may use, by kind. Absent without the option `choices`. */
+          things?: readonly CountedThings[]
           since: string
           lastUsed: string
           sessions: number

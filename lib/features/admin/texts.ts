@@ -100,6 +100,7 @@ export const operatorTexts = {
   'operator-users.clients': 'Clients with access',
   'operator-users.clients.none': 'No client has access.',
   'operator-users.scopes': 'Scopes',
+  'operator-users.things.all': 'All',
   'operator-users.organization': 'Organization',
   'operator-users.since': 'Since',
   'operator-users.last-used': 'Last used',

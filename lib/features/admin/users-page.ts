@@ -1,3 +1,4 @@
+import { countedThings } from '../../oauth/choices/consent-things.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
 import {
   findAuthorization,
@@ -59,23 +60,26 @@ const clientsOf = async (
   const ids = clients.map(({ clientId }) => clientId)
   return {
     authorizations: authorizations.filter(({ client }) => !ids.includes(client)),
-    clients: clients.map(({ clientId, organization, name, scopes, since, lastUsed, sessions }, index) => ({
-      name,
-      id: clientId,
-      organization,
-      scopes,
-      sessions,
-      // A client with several organizations has several entries.
-      authorizations:
-        ids.indexOf(clientId) === index ? authorizations.filter(({ client }) => client === clientId) : [],
-      url: context.person.clientUrl(clientId),
-      since: iso(since),
-      lastUsed: iso(lastUsed),
-      end: context.form(
-        { subject, client_id: clientId, ...(organization !== undefined && { organization }) },
-        'remove',
-      ),
-    })),
+    clients: clients.map(
+      ({ clientId, organization, name, scopes, choices, since, lastUsed, sessions }, index) => ({
+        name,
+        id: clientId,
+        organization,
+        scopes,
+        ...countedThings(server.options.choices, choices, 'en'),
+        sessions,
+        // A client with several organizations has several entries.
+        authorizations:
+          ids.indexOf(clientId) === index ? authorizations.filter(({ client }) => client === clientId) : [],
+        url: context.person.clientUrl(clientId),
+        since: iso(since),
+        lastUsed: iso(lastUsed),
+        end: context.form(
+          { subject, client_id: clientId, ...(organization !== undefined && { organization }) },
+          'remove',
+        ),
+      }),
+    ),
     ...pageLinks(server, path, page, { subject }),
   }
 }

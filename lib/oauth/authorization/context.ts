@@ -16,6 +16,7 @@ import type { RequestFacts } from '../../protocol/requests/decide.ts'
 import type { Login } from '../../protocol/requests/login.ts'
 import type { AuthorizationContext, Decision } from '../../protocol/requests/next-step.ts'
 import { chooseOrganization, lastOrganization } from '../../protocol/requests/organization.ts'
+import { parseScope } from '../../protocol/scope.ts'
 import { findConsents, type KeptConsent, noOrganization } from '../../storage/repositories/index.ts'
 import { findOrganizations } from '../../users/users.ts'
 import type { PageContext } from '../../web/http/context.ts'
@@ -173,13 +174,19 @@ export const meaningOf = (server: AuthorizationServer, client: Client, name: str
  */
 export const termsOf = (server: AuthorizationServer, client: Client, entry: string): Scope | undefined => {
   const { scope: name, claim } = parseEntry(entry)
-  if (claim === undefined) return name === undefined ? undefined : scopeOptions(server, name)
+  if (claim === undefined) return name === undefined ? undefined : scopeFor(server, client, name)
   const owners = allowedScopes(client)
     .filter((scope) => claimNames([scope], server.scopeClaims).includes(claim))
     .map((scope) => scopeOptions(server, scope))
   return (
     owners.find((scope) => scope?.risk === 'high') ?? owners.find((scope) => scope?.optional) ?? owners[0]
   )
+}
+
+/** A scope that the client cannot do without is not optional. */
+const scopeFor = (server: AuthorizationServer, { metadata }: Client, name: string): Scope | undefined => {
+  const scope = scopeOptions(server, name)
+  return scope && parseScope(metadata.required_scope).includes(name) ? { ...scope, optional: false } : scope
 }
 
 /** The host's options for a scope; undefined if it has none. */

@@ -62,7 +62,15 @@ export const issueAccessToken = async (
     context,
   })
   const authorizationDetails = [...details, ...choiceDetails(server.options.choices, scopes, choices)]
-  return formats[format].issue(server, { ...draft, context }, { now, expiresAt, authorizationDetails })
+  const issued = await formats[format].issue(
+    server,
+    { ...draft, context },
+    { now, expiresAt, authorizationDetails },
+  )
+  // The token is for the API, which must know what was chosen. Only the response is for the client.
+  return client.metadata.token_response_choices === false
+    ? { ...issued, authorizationDetails: details }
+    : issued
 }
 
 /** The things that a new token is for: those of its authorization or of its own context that the user may still give. */

@@ -198,6 +198,10 @@ const extensions = {
   may_introspect: trueOrFalse,
   /** Whether `name`, `email` and the other claims of the scopes are in the ID token too, not only in UserInfo. */
   id_token_scope_claims: trueOrFalse,
+  /** Whether the token response says which things the user chose, although the client did not ask: `false` leaves it out. */
+  token_response_choices: trueOrFalse,
+  /** Scopes, separated by spaces, that its users cannot leave out, also where they are optional. */
+  required_scope: scopeString,
   /** Whether each refresh returns a new refresh token. Always on for public clients. */
   refresh_token_rotation: trueOrFalse,
   /** The profile whose rules its metadata and requests must meet. */

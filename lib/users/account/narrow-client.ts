@@ -20,7 +20,7 @@ import type { ClientAccess } from './disconnect-client.ts'
  * lock delays a code that is being issued, and what was read before is not issued after.
  *
  * @param narrowing what the client loses; it never gives anything
- * @param by the request, and what the page showed
+ * @param by the request, and what the page showed: it is kept if anything has changed
  * @returns whether anything has changed
  */
 export const narrowClient = (
@@ -34,7 +34,8 @@ export const narrowClient = (
     const now = clock()
     const key = { subject, clientId, organization: organization ?? noOrganization }
     const consent = await findConsentToNarrow(tx, key)
-    if (consent) await narrowConsent(tx, { ...key, terms: narrowedTerms(consent, narrowing, implied) })
+    const terms = consent && narrowedTerms(consent, narrowing, implied)
+    if (terms) await narrowConsent(tx, { ...key, terms })
     let newest: string | undefined
     for (const authorization of await lockAuthorizationsOfClient(tx, { subject, clientId, organization })) {
       const narrowed = narrowedAuthorization(authorization, narrowing, implied)
@@ -42,7 +43,7 @@ export const narrowClient = (
       await narrowAuthorization(tx, { ...narrowed, id: authorization.id })
       newest = authorization.id
     }
-    if (consent === undefined && newest === undefined) return false
+    if (terms === undefined && newest === undefined) return false
     if (receipt) {
       const about = { subject, clientId, authorizationId: newest ?? randomId() }
       await createConsentReceipt({ ...about, id: randomId(), receipt, now }).run(tx)

@@ -1,4 +1,5 @@
 import type { AuthorizationServer, ServerSetup } from '../../oauth/authorization-server.ts'
+import type { Choices } from '../../protocol/choices.ts'
 import {
   type AuthorizationRecord,
   findAuthorization,
@@ -66,6 +67,8 @@ export interface Authorization {
   /** The id of the organization, if the user chose one. */
   readonly organization?: string
   readonly scopes: readonly string[]
+  /** The things that the user chose, by kind; absent if its scopes are about none. */
+  readonly choices?: Choices
   /** Resources (RFC 8707). */
   readonly resources: readonly string[]
   readonly createdAt: number
@@ -166,6 +169,7 @@ const publicAuthorization = (record: AuthorizationRecord): Authorization => {
     clientId: record.clientId,
     ...(organization !== undefined && { organization }),
     scopes: record.scopes,
+    ...(record.choices && { choices: record.choices }),
     resources: Object.keys(resources),
     createdAt: record.createdAt,
     lastUsedAt: lastUse(record),

@@ -1,5 +1,6 @@
 import type { AuthorizationServer } from '../../oauth/authorization-server.ts'
 import { notifyClients } from '../../oauth/tokens/back-channel-logout.ts'
+import type { Choices } from '../../protocol/choices.ts'
 import { setMembers } from '../../protocol/json.ts'
 import type { ConsentReceiptRecord } from '../../storage/repositories/consent-receipts.ts'
 import {
@@ -33,6 +34,8 @@ export interface UserExport {
     readonly clientId: string
     readonly organization?: string
     readonly scopes: readonly string[]
+    /** The things that the user chose, by kind; absent if its scopes are about none. */
+    readonly choices?: Choices
     /** Absent if it is for no resource. */
     readonly resources?: readonly string[]
     /** Absent if it was granted to a device, or for an assertion. */
@@ -77,10 +80,11 @@ export const exportUser = async (server: AuthorizationServer, subject: string): 
     consents,
     receipts,
     authorizations: authorizations.map(({ details: { redirectUri, organization, resources }, ...row }) => {
-      const { id, clientId, scopes, createdAt, lastUsedAt, expiresAt, revokedAt } = row
+      const { id, clientId, scopes, choices, createdAt, lastUsedAt, expiresAt, revokedAt } = row
       const times = { createdAt, lastUsedAt, expiresAt, revokedAt }
       const named = resources && Object.keys(resources)
-      return setMembers({ id, clientId, organization, scopes, resources: named, redirectUri, ...times })
+      const granted = { scopes, choices, resources: named }
+      return setMembers({ id, clientId, organization, ...granted, redirectUri, ...times })
     }),
     logins: logins.map(({ authTime, amr, acr, expiresAt, endedAt, userAgent, address, lastSeenAt }) =>
       setMembers({ authTime, amr, expiresAt, endedAt, acr, userAgent, address, lastSeenAt }),

@@ -1,3 +1,4 @@
+import type { Choices } from '../../../protocol/choices.ts'
 import { isLive } from '../../../protocol/requests/authorization.ts'
 import { parseEntry, shownEntries } from '../../../protocol/requests/consent.ts'
 import { listAuthorizations, listConsents } from '../../../storage/repositories/index.ts'
@@ -14,6 +15,12 @@ const readable = (entry: string): string => {
   if (resource === undefined) return name ?? entry
   return name === undefined ? resource : `${name} (${resource})`
 }
+
+/** How many things of each kind were chosen. */
+const shownChoices = (choices: Choices = {}): string =>
+  Object.entries(choices)
+    .map(([kind, chosen]) => `${kind}: ${chosen === 'all' ? chosen : chosen.length}`)
+    .join(', ')
 
 /** `latchkey consents list` */
 export const listConsentsCommand: Command = {
@@ -39,14 +46,17 @@ export const listConsentsCommand: Command = {
     }))
     if (invocation.flag('json')) return printJson(consents)
     if (consents.length === 0) return printNote(`user ${subject} allows no client anything`)
-    const rows = consents.map(({ clientId, organization, scopes, createdAt, active }) => [
+    const hasThings = consents.some(({ choices }) => choices !== undefined)
+    const rows = consents.map(({ clientId, organization, scopes, choices, createdAt, active }) => [
       clientId,
       organization ?? '',
       scopes.join(', '),
+      ...(hasThings ? [shownChoices(choices)] : []),
       day(createdAt),
       String(active),
     ])
-    print(...titledTable([['CLIENT', 'ORGANIZATION', 'SCOPES', 'SINCE', 'ACTIVE'], ...rows]))
+    const things = hasThings ? ['THINGS'] : []
+    print(...titledTable([['CLIENT', 'ORGANIZATION', 'SCOPES', ...things, 'SINCE', 'ACTIVE'], ...rows]))
   },
 }
 

@@ -40,6 +40,10 @@ const stateOfAccessToken = (token: AccessToken, now: number): string => {
   return token.subject === undefined ? 'active' : stateOf(token.family, now)
 }
 
+/** The things that the user chose, as they stand now. */
+const chosenBy = (family: Pick<Family, 'choices'> | undefined): Pick<InspectedToken, 'more'> =>
+  family?.choices ? { more: { choices: JSON.stringify(family.choices) } } : {}
+
 const inspectOpaque = async (
   { database, now }: CommandContext,
   value: string,
@@ -48,6 +52,7 @@ const inspectOpaque = async (
   if (token === undefined) return undefined
   return {
     ...token,
+    ...chosenBy(token.family),
     type: 'access token',
     state: stateOfAccessToken(token, now()),
   }
@@ -74,6 +79,7 @@ const inspectRefreshToken = async (
     state: isOver ? used : stateOf(authorization, now()),
     resources: Object.keys(details.resources ?? {}),
     binding,
+    ...chosenBy(authorization),
   }
 }
 

@@ -1,12 +1,19 @@
 import { scopeWords } from '../../../oauth/authorization/consent-scopes.ts'
+import { meaningOf } from '../../../oauth/authorization/context.ts'
 import { thingsName, tickedIds } from '../../../oauth/choices/consent-things.ts'
 import { findThings, listThings, type ThingsContext } from '../../../oauth/choices/things.ts'
 import type { Choice } from '../../../options/choices/option.ts'
-import { type Choices, type Chosen, chosenOf, mostChosen } from '../../../protocol/choices.ts'
+import { type Choices, type Chosen, chosenOf, limitedTo, mostChosen } from '../../../protocol/choices.ts'
+import type { Client } from '../../../protocol/clients/client.ts'
 import type { Narrowing } from '../../../protocol/narrowing.ts'
 import type { Parameters } from '../../../protocol/parameters.ts'
 import { refusal } from '../../../protocol/refusal.ts'
-import { parseEntry } from '../../../protocol/requests/consent.ts'
+import {
+  type ConsentReceipt,
+  parseEntry,
+  type ReceiptScope,
+  type ReceiptThings,
+} from '../../../protocol/requests/consent.ts'
 import { durations } from '../../../protocol/requests/next-step.ts'
 import { findClient } from '../../../storage/repositories/index.ts'
 import type { ConnectedClient } from '../../../users/account/connected-clients.ts'
@@ -18,7 +25,7 @@ import type { ConsentThings } from '../../pages/page-models.ts'
 import { clientParameters, findConnected, organizationNames } from '../account/remove-client.ts'
 import { iso, pageLinks, pageNumberOf } from '../page-values.ts'
 import { accountPage, type SignedContext, type SignedInUser } from '../signed-page.ts'
-import { markedThings, markOf } from './consent-things.ts'
+import { markedThings, markOf } from './picking.ts'
 
 /** The page where a user takes something away from a connected client. */
 export const accessPath = '/account/access'
@@ -56,10 +63,14 @@ const removableScopes = ({ scopes }: ConnectedClient): string[] => {
   return [...new Set(names)].filter((name) => name !== 'openid' && name !== 'offline_access')
 }
 
+interface AboutClient extends ThingsContext {
+  readonly client: Client
+}
+
 const aboutClient = async (
   { server, person }: Context,
   { clientId, organization }: ConnectedClient,
-): Promise<ThingsContext | undefined> => {
+): Promise<AboutClient | undefined> => {
   const client = await findClient(server.database, { clientId, now: server.now() })
   return client && { user: person.user, client, organization }
 }
@@ -154,6 +165,45 @@ const narrowingOf = async (
   return { scopes, choices, ...(duration && { until: server.now() + durations[duration] }) }
 }
 
+/** The page as it was when the user pressed Save, and what is left: of all things those that still exist. */
+const receiptOf = async (
+  context: Context,
+  about: AboutClient,
+  connected: ConnectedClient,
+  narrowing: Narrowing,
+): Promise<ConsentReceipt> => {
+  const { server, language, person } = context
+  const { name, host, organization, longest } = connected
+  const scopes = removableScopes(connected).map((scope): ReceiptScope => {
+    const { description: text, details, language: own, group } = scopeWords(server, scope, language, longest)
+    const allowed = !narrowing.scopes.includes(scope)
+    const meaning = meaningOf(server, about.client, scope)
+    return { name: scope, text, details, language: own, group, optional: true, allowed, meaning }
+  })
+  const left = limitedTo(connected.choices ?? {}, narrowing.choices)
+  const things: ReceiptThings[] = []
+  for (const kind of server.options.choices) {
+    const ids = chosenOf(left, kind.kind)
+    if (ids === undefined) continue
+    const found = ids === 'all' ? ids : await findThings(kind, about, ids.slice(0, mostChosen))
+    const chosen = found === 'all' ? found : found.map(({ id, name: called }) => ({ id, name: called }))
+    things.push({ kind: kind.kind, name: thingsName(kind, language), chosen })
+  }
+  const names = organization === undefined ? undefined : await organizationNames(context, person.user)
+  return {
+    locale: language,
+    product: server.options.pages.name,
+    client: { name, host },
+    scopes,
+    claims: [],
+    ...(organization !== undefined && {
+      organization: { id: organization, name: names?.get(organization) ?? organization },
+    }),
+    ...(things.length > 0 && { things }),
+    ...(narrowing.until !== undefined && { until: narrowing.until }),
+  }
+}
+
 /** Takes things away from a connected client. It never gives any: that only a request of the client does. */
 export const accessEndpoint = accountPage({
   path: accessPath,
@@ -170,9 +220,10 @@ export const accessEndpoint = accountPage({
           status: 404,
         })
       const narrowing = await narrowingOf(context, about, client, form)
+      const receipt = await receiptOf(context, about, client, narrowing)
       for (const clientId of await sameClientsAs(server, person.id, client.clientId)) {
         const connection = { subject: person.id, clientId, organization: client.organization }
-        await narrowClient(server, connection, narrowing, { info })
+        await narrowClient(server, connection, narrowing, { info, receipt })
       }
       const page = form.optional('page')
       return { query: { ...clientParameters(client), ...(page && { page }) }, notice: { kind: 'saved' } }

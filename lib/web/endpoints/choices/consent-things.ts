@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto'
 import type { ConsentView } from '../../../oauth/authorization/consent.ts'
 import { allowedBefore, clientCard } from '../../../oauth/authorization/consent.ts'
 import { grantedEntries } from '../../../oauth/authorization/consent-scopes.ts'
@@ -32,12 +31,6 @@ import type { ConsentNotice, ConsentScope, PageModels } from '../../pages/page-m
 
 /** The page where users choose among many things. */
 export const thingsPath = '/things'
-
-/** The hidden field with the marks of the things of a page: what is not ticked of them is no longer chosen. */
-export const markedThings = 'rows'
-
-/** A short stand-in for an id among those that a page showed. */
-export const markOf = (id: string): string => hash('sha256', id, 'base64url').slice(0, 8)
 
 /** For whom things are asked for. */
 export const thingsContext = ({ user, pending, organization }: ConsentView): ThingsContext => ({
@@ -165,19 +158,32 @@ const durationIn = (context: PageContext, consentView: ConsentView, form: Parame
   return mayLimit(context, consentView) && isDuration(name) ? name : 'lasting'
 }
 
-const filledIn = (context: PageContext, consentView: ConsentView, form: Parameters): ConsentDraft => ({
-  ...draftOf(kindsOf(context, consentView), form, idsOf(context, consentView)),
-  duration: durationIn(context, consentView, form),
-})
+/** What a form has filled in about things; undefined if the host has no kinds. */
+export const filledIn = (
+  context: PageContext,
+  consentView: ConsentView,
+  form: Parameters,
+): ConsentDraft | undefined =>
+  context.server.options.choices.length === 0
+    ? undefined
+    : {
+        ...draftOf(kindsOf(context, consentView), form, idsOf(context, consentView)),
+        duration: durationIn(context, consentView, form),
+      }
 
-/** "Choose…": leads to the page of a kind; what is filled in stays. */
+/** Whether things are chosen one by one. They are of one organization, so another one empties the choice. */
+export const hasThings = ({ things }: ConsentDraft): boolean =>
+  Object.values(things).some((ids) => ids.length > 0)
+
+/** "Choose…": leads to the page of a kind; what is filled in stays. Undefined if the host has no kinds. */
 export const leaveForThings = async (
   context: PageContext,
   consentView: ConsentView,
   form: Parameters,
   { kind, ticked }: { readonly kind: string; readonly ticked: readonly string[] },
-): Promise<{ readonly redirectToPage: string }> => {
+): Promise<{ readonly redirectToPage: string } | undefined> => {
   const draft = filledIn(context, consentView, form)
+  if (draft === undefined) return undefined
   const isAsked = kindsOf(context, consentView).some((each) => each.kind === kind)
   const picking = { kind, ids: draft.things[kind] ?? [], query: '', trail: [] }
   const path = isAsked ? thingsPath : '/consent'
@@ -205,8 +211,8 @@ export const allowedThings = async (
 ): Promise<AnsweredThings | { readonly redirectToPage: string }> => {
   const { server } = context
   const { choices: all } = server.options
-  if (all.length === 0) return { receipt: {} }
   const draft = filledIn(context, consentView, form)
+  if (draft === undefined) return { receipt: {} }
   const kinds = askedKinds(all, intersectScopes(consentView.pending.request.scopes, entries))
   const answer = await answeredThings(kinds, thingsContext(consentView), draft, consentView.wording.locale)
   if (answer.outcome !== 'chosen') {

@@ -29,6 +29,7 @@ import {
   type AnsweredThings,
   allowedLines,
   allowedThings,
+  filledIn,
   leaveForThings,
   presetsOnConsent,
   thingsOnConsent,
@@ -43,7 +44,7 @@ import {
 
 /** Why the user is asked again. */
 export const noticeFor = (context: PageContext, { id }: PendingRequest): ConsentNotice | undefined =>
-  noticeOf(readNotice(context, id), ['account', 'changed', 'gone', 'things', 'lost'])
+  noticeOf(readNotice(context, id), ['account', 'changed', 'gone', 'moved', 'things', 'lost'])
 
 /** Leads to a page about the request that says why the user is asked again. */
 export const askAgain = (
@@ -161,12 +162,15 @@ export const switchUser = async (
   return { changes: { signedOut: true } }
 }
 
-/** Leads to the choice of another organization. What is ticked stays ticked. */
+/** Leads to the choice of another organization. What is ticked stays ticked; things do if the user comes back to this one. */
 const changeOrganization = async (
   context: PageContext,
-  { pending: { id, secret }, login, wording, organization }: ConsentView,
+  consentView: ConsentView,
   form: Parameters,
 ): Promise<Outcome> => {
+  const { pending, login, wording, organization } = consentView
+  const { id, secret } = pending
+  const draft = filledIn(context, consentView, form)
   const ticked = allowedLines(context, wording, form)
   const decision = {
     allowed: true,
@@ -175,6 +179,7 @@ const changeOrganization = async (
     organizationOnly: true,
     ticked,
     ...(organization && { left: organization.id }),
+    ...(draft && { draft }),
   }
   await decidePendingRequest(context.server.database, { id, decision })
   return { redirectToPage: ownPath(context.server, organizationPath, { [requestParameter]: secret }) }
@@ -194,9 +199,9 @@ const submit: PendingHandler = async (context, pending, form) => {
   if (choice === 'organization' && offered) return changeOrganization(context, consentView, form)
   const [step, kind] = choice.split(':')
   const entries = allowedLines(context, consentView.wording, form)
-  const hasKinds = context.server.options.choices.length > 0
-  if (hasKinds && step === 'things' && kind)
-    return leaveForThings(context, consentView, form, { kind, ticked: entries })
+  const toThings = step === 'things' && kind
+  const away = toThings && (await leaveForThings(context, consentView, form, { kind, ticked: entries }))
+  if (away) return away
   // If nothing but the organization was asked, only its choice counts.
   if (choice === 'choose' && offered) {
     return {

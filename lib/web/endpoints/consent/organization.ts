@@ -11,7 +11,8 @@ import { requestParameter } from '../../../oauth/authorization/pending-request.t
 import type { Decision } from '../../../protocol/requests/next-step.ts'
 import { isAmong } from '../../../protocol/requests/organization.ts'
 import type { Outcome } from '../../http/context.ts'
-import { clearNotice } from '../../sessions/notice.ts'
+import { clearNotice, leaveNotice } from '../../sessions/notice.ts'
+import { hasThings } from '../choices/consent-things.ts'
 import { pageLinks, pageNumberOf } from '../page-values.ts'
 import { type PendingHandler, type PendingOutcome, pendingForm, pendingPage } from '../pending-page.ts'
 import { askAgain, deny, noticeFor, switchUser } from './consent.ts'
@@ -67,7 +68,9 @@ const submit: PendingHandler = async (context, pending, form) => {
   const organization = form.required('organization')
   if (!isAmong(offered, organization)) return again('gone')
   clearNotice(context)
-  const { ticked } = pending.decision?.sid === login.sid ? pending.decision : {}
+  const { ticked, left, draft } = pending.decision?.sid === login.sid ? pending.decision : {}
+  const stays = left === organization
+  if (!stays && draft && hasThings(draft)) leaveNotice(context, pending.id, { kind: 'moved' })
   return proceed({
     allowed: true,
     sid: login.sid,
@@ -75,6 +78,7 @@ const submit: PendingHandler = async (context, pending, form) => {
     organizationOnly: true,
     organization,
     ...(ticked && { ticked }),
+    ...(stays && draft && { draft }),
   })
 }
 

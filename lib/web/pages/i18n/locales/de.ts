@@ -91,6 +91,8 @@ export const de: Translation = {
     'consent.notice.things': 'Wählen Sie aus, was {client} verwenden darf.',
     'consent.notice.lost':
       'Auf einen Teil Ihrer Auswahl haben Sie keinen Zugriff mehr. Er wurde aus der Auswahl entfernt.',
+    'consent.notice.moved':
+      'Sie haben den Arbeitsbereich gewechselt. Wählen Sie noch einmal aus, was {client} verwenden darf.',
     'consent.presets': 'Was {client} darf',
     'consent.preset.all': 'Alles Angefragte',
     'consent.preset.read': 'Nur lesen',
@@ -128,6 +130,7 @@ export const de: Translation = {
     'consent.preview.more': '… und {count} mehr',
     'consent.new': 'Neu',
     'consent.optional': 'Optional',
+    'consent.needed': 'Erforderlich',
     'consent.risk': 'Sensibel',
     'consent.details': 'Details',
     'consent.detail.locations': 'Wo',

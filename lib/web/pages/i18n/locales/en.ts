@@ -86,6 +86,7 @@ export const en = {
     'consent.notice.things': 'Choose what {client} may use.',
     'consent.notice.lost':
       'Some of what you chose is no longer available to you. It was removed from your choice.',
+    'consent.notice.moved': 'You changed the workspace. Choose again what {client} may use.',
     'consent.presets': 'What {client} can do',
     'consent.preset.all': 'All it asks for',
     'consent.preset.read': 'Read only',
@@ -123,6 +124,7 @@ export const en = {
     'consent.preview.more': '… and {count} more',
     'consent.new': 'New',
     'consent.optional': 'Optional',
+    'consent.needed': 'Needed',
     'consent.risk': 'Sensitive',
     'consent.details': 'Details',
     'consent.detail.locations': 'Where',

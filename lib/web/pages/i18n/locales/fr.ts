@@ -89,6 +89,8 @@ export const fr: Translation = {
     'consent.notice.changed': 'Cette page a changé depuis son ouverture. Vérifiez, puis autorisez à nouveau.',
     'consent.notice.things': 'Choisissez ce que {client} peut utiliser.',
     'consent.notice.lost': 'Vous n’avez plus accès à une partie de votre sélection. Elle en a été retirée.',
+    'consent.notice.moved':
+      'Vous avez changé d’espace de travail. Choisissez de nouveau ce que {client} peut utiliser.',
     'consent.presets': 'Ce que {client} pourra faire',
     'consent.preset.all': 'Tout ce qui est demandé',
     'consent.preset.read': 'Lecture seule',
@@ -126,6 +128,7 @@ export const fr: Translation = {
     'consent.preview.more': '… et {count} de plus',
     'consent.new': 'Nouveau',
     'consent.optional': 'Facultatif',
+    'consent.needed': 'Nécessaire',
     'consent.risk': 'Sensible',
     'consent.details': 'Détails',
     'consent.detail.locations': 'Où',

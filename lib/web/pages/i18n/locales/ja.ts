@@ -89,6 +89,8 @@ export const ja: Translation = {
       'このページの内容が、開いたときから変わりました。確認して、もう一度許可してください。',
     'consent.notice.things': '{client} が利用できるものを選択してください。',
     'consent.notice.lost': '選択したもののうち、アクセスできなくなったものがあります。選択から外しました。',
+    'consent.notice.moved':
+      'ワークスペースが変わりました。{client} が利用できるものをもう一度選択してください。',
     'consent.presets': '{client} に許可する操作',
     'consent.preset.all': '要求されたすべて',
     'consent.preset.read': '読み取りのみ',
@@ -126,6 +128,7 @@ export const ja: Translation = {
     'consent.preview.more': '… ほか{count}件',
     'consent.new': '追加',
     'consent.optional': '任意',
+    'consent.needed': '必須',
     'consent.risk': '重要な権限',
     'consent.details': '詳細',
     'consent.detail.locations': '対象',
