@@ -19,6 +19,7 @@ import { createAuthorizationServer, type ServerSetup } from './oauth/authorizati
 import { clientSources } from './oauth/client-authentication/client-source.ts'
 import { type ClientAdministration, clientAdministration } from './oauth/clients/administration.ts'
 import { type Addition, addition, collected, metadataFields } from './oauth/extension-point.ts'
+import { ownedClientObservers } from './oauth/grants/direct.ts'
 import { featureGrants } from './oauth/grants/grant.ts'
 import { accessRules } from './oauth/tokens/access-rules.ts'
 import { featureTokenKinds } from './oauth/tokens/verified-token.ts'
@@ -278,6 +279,7 @@ const additionsOf = ({
   addition(featureGrants, oauth?.grants),
   addition(featureTokenKinds, oauth?.tokenKinds),
   addition(accessRules, oauth?.accessRules),
+  addition(ownedClientObservers, oauth?.ownedClients),
   addition(featureRequestKinds, oauth?.requestKinds),
   addition(requestOpeners, [oauth?.openRequest]),
   addition(clientSources, [oauth?.clients]),

@@ -10,6 +10,7 @@ import type {
 } from '../oauth/authorization-server.ts'
 import type { ClientSource } from '../oauth/client-authentication/client-source.ts'
 import type { ClientData } from '../oauth/clients/client-data.ts'
+import type { OwnedClientObserver } from '../oauth/grants/direct.ts'
 import type { Grant } from '../oauth/grants/grant.ts'
 import type { AccessRule } from '../oauth/tokens/access-rules.ts'
 import type { TokenKind } from '../oauth/tokens/verified-token.ts'
@@ -71,6 +72,8 @@ export interface FeatureProtocol {
   readonly tokenKinds?: readonly TokenKind[]
   /** Rules about who may use which client, now. */
   readonly accessRules?: readonly AccessRule[]
+  /** See the requests of clients that belong to organizations. */
+  readonly ownedClients?: readonly OwnedClientObserver[]
   /** Kinds of request that a user can be asked about. */
   readonly requestKinds?: readonly PendingRequestKind[]
   /** Opens the authorization requests that parameters only name. */

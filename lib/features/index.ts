@@ -2,6 +2,7 @@ import type { ExportedClients } from './developers/declarations.ts'
 import type { ExportedPasskeys } from './passkeys/declarations.ts'
 import type { ExportedPersonalTokens } from './personal-tokens/declarations.ts'
 import type { ExportedSecondFactor } from './second-factor/declarations.ts'
+import type { ExportedServiceAccounts } from './service-accounts/declarations.ts'
 
 export type { Feature } from '../options/features.ts'
 export { admin } from './admin/index.ts'
@@ -30,6 +31,14 @@ export {
   type WithSecondFactor,
 } from './second-factor/index.ts'
 export type { SecondFactor, SecondFactorRequest } from './second-factor/option.ts'
+export {
+  type CreatedServiceAccount,
+  type NewServiceAccount,
+  type ServiceAccount,
+  type ServiceAccountAdministration,
+  serviceAccounts,
+  type WithServiceAccounts,
+} from './service-accounts/index.ts'
 export { trustedIssuers } from './trusted-issuers/index.ts'
 export { webhooks } from './webhooks/index.ts'
 
@@ -38,4 +47,5 @@ declare module '../users/account/user-records.ts' {
   interface UserExport extends ExportedPasskeys {}
   interface UserExport extends ExportedPersonalTokens {}
   interface UserExport extends ExportedSecondFactor {}
+  interface UserExport extends ExportedServiceAccounts {}
 }

@@ -58,6 +58,7 @@ export const protocolClaims: ReadonlySet<string> = new Set([
   'active',
   'token_type',
   'org_id',
+  'org_generation',
   'authorization_id',
   'authorization_client',
   'authorization_details',

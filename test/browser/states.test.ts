@@ -92,7 +92,9 @@ const unfilledForms = [
 const adjusted = { spaced: [], large: [] }
 const unfilled = (name: string): number => (unfilledForms.includes(name) ? 1 : 0)
 const isClientForm = (name: string): boolean =>
-  /^(developer-(new|edit|client-created)|personal-token|organization|things|operator)/.test(name)
+  /^(developer-(new|edit|client-created)|personal-token|service-account|organization|things|operator)/.test(
+    name,
+  )
 const confirmForm = ['post', 'text username username username  unseen fixed', password, ...buttons]
 
 /** With passkeys, the field that has the focus offers them. */

@@ -29,7 +29,7 @@ const filters: readonly ListFilter[] = [
 
 /** The marks next to the name of a client. */
 export const marksOf = (
-  { disabled, self_described, first_party }: RegisteredClient,
+  { disabled, self_described, first_party, owned_by }: RegisteredClient,
   waits?: WaitingClient,
 ): ClientMarks => ({
   // One that was never approved is disabled because it waits.
@@ -37,6 +37,7 @@ export const marksOf = (
   waits: waits && (waits.isNew ? 'new' : 'change'),
   selfDescribed: self_described !== undefined,
   firstParty: first_party,
+  organization: owned_by?.id,
 })
 
 const filterOf = (parameters: Parameters): ListFilter =>

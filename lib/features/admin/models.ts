@@ -9,6 +9,8 @@ export interface ClientMarks {
   /** It registered itself, or its id is the URL of a metadata document. */
   selfDescribed: boolean
   firstParty: boolean
+  /** The id of the organization that it belongs to. */
+  organization?: string | undefined
 }
 
 /** The form of a client, in parts that open and close. */

@@ -11,6 +11,7 @@ export const operatorTexts = {
   'operator.mark.disabled': 'Disabled',
   'operator.mark.self-described': 'Not verified',
   'operator.mark.first-party': 'First party',
+  'operator.mark.organization': 'Service account of {organization}',
 
   'operator.mark.waits.new': 'Waiting for approval',
   'operator.mark.waits.change': 'Change waiting',

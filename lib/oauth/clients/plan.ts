@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { changeSilently, type Events, type Tell } from '../../events/events.ts'
 import { hashSecret } from '../../keys/secrets.ts'
 import type { Registrable } from '../../options/registrable.ts'
+import type { ClientMetadata } from '../../protocol/clients/client-metadata.ts'
 import { OAuthError, withChanges } from '../../protocol/errors.ts'
 import { refusal } from '../../protocol/refusal.ts'
 import type { Database } from '../../storage/database/types.ts'
@@ -147,6 +148,9 @@ const compareAll = async (
   return compared
 }
 
+const isOfHost = ({ self_described: by, owned_by: owner }: ClientMetadata): boolean =>
+  by === undefined && owner === undefined
+
 const unlistedClients = async (
   db: Database,
   installed: Installed,
@@ -159,7 +163,7 @@ const unlistedClients = async (
   for (const { listOwned } of ownershipsIn(installed))
     for (const clientId of await listOwned(db)) listed.add(clientId)
   return (await listClients(db, { now }))
-    .filter(({ clientId, metadata }) => !listed.has(clientId) && metadata.self_described === undefined)
+    .filter(({ clientId, metadata }) => !listed.has(clientId) && isOfHost(metadata))
     .map(({ clientId }) => ({ client_id: clientId, action: unlisted, fields: [] }))
 }
 

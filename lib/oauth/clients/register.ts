@@ -151,6 +151,7 @@ export const checkedRegistration = (
  * same way.
  *
  * @param existing the client that has this id, locked in this transaction
+ * @throws OAuthError `invalid_client_metadata` if an organization owns the client, and the new metadata does not name it
  */
 export const storeClient = async (
   tx: Database,
@@ -160,6 +161,8 @@ export const storeClient = async (
   now: number,
 ): Promise<ClientCredentials> => {
   const { clientId, metadata, logo } = registration
+  if (existing?.metadata.owned_by && metadata.owned_by === undefined)
+    throw refusal('client_of_organization', { values: { client: clientId } })
   const { hash, created, foreign } = chooseSecret(registration, existing)
   const before = existing?.metadata.self_described
   if (before !== undefined && metadata.self_described !== before)

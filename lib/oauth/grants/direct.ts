@@ -16,6 +16,8 @@ import {
 import type { User } from '../../users/users.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { whenGranted } from '../clients/client-data.ts'
+import { extensionPoint } from '../extension-point.ts'
+import { isRuled, usableScopes } from '../tokens/access-rules.ts'
 import { issueAccessToken } from '../tokens/access-token.ts'
 import { allowedUser } from '../tokens/allowed.ts'
 import { announceTokens, issueTokens, storeTokens, tokenResponse } from '../tokens/issue-tokens.ts'
@@ -28,22 +30,39 @@ interface DirectGrant extends TokenTarget {
   readonly grantType: GrantType
 }
 
-/** A token that a client has for itself: neither an ID token nor a refresh token (RFC 6749 §4.4.3). */
+/** Sees the requests by which clients of organizations get tokens. It must be fast, and must not throw. */
+export type OwnedClientObserver = (server: AuthorizationServer, client: Client, request: TokenRequest) => void
+
+export const ownedClientObservers = extensionPoint<OwnedClientObserver>('oauth.ownedClients')
+
+/**
+ * A token that a client has for itself: neither an ID token nor a refresh token (RFC 6749 §4.4.3).
+ *
+ * @throws OAuthError for a client of an organization: `unauthorized_client` if it has expired, `access_denied` if a rule refuses it
+ */
 export const tokensForClient = async (
   server: AuthorizationServer,
   client: Client,
   request: TokenRequest,
-  { grantType, scopes, resources }: DirectGrant,
+  { grantType, scopes: wanted, resources }: DirectGrant,
 ): Promise<TokenResponse> => {
   const { info, binding } = request
+  const { owned_by: owner } = client.metadata
+  if (owner && owner.until <= server.now()) throw refusal('client_expired')
+  const access = { client, subject: undefined, organization: owner?.id, scopes: wanted }
+  const scopes = owner && isRuled(server) ? await usableScopes(server, access) : wanted
+  if (scopes === undefined) throw refusal('client_not_allowed')
   await consumeProof(server, request)
-  const accessToken = await issueAccessToken(server, { client, scopes, resources, binding })
+  const owned = owner && { context: { generation: owner.generation }, notAfter: owner.until }
+  const accessToken = await issueAccessToken(server, { client, scopes, resources, binding, ...owned })
   await storeOwnToken(server, client, accessToken)
+  if (owner) for (const observe of server.added(ownedClientObservers)) observe(server, client, request)
   server.events.announce('tokens.issued', info, {
     grantType,
     clientId: client.clientId,
     scopes,
     resources: resources.length > 0 ? resources : undefined,
+    ...(owner && { organization: owner.id }),
   })
   return tokenResponse({ accessToken, scopes })
 }

@@ -1,6 +1,6 @@
 import { type Choices, intersectChoices, isWithinChoices } from '../../protocol/choices.ts'
 import { allowedScopes, type Client } from '../../protocol/clients/client.ts'
-import type { ClientMetadata } from '../../protocol/clients/client-metadata.ts'
+import type { ClientMetadata, OwningOrganization } from '../../protocol/clients/client-metadata.ts'
 import { lateExplanation, listed } from '../../protocol/explanation.ts'
 import { refusal } from '../../protocol/refusal.ts'
 import { type AuthorizationDetails, isLive } from '../../protocol/requests/authorization.ts'
@@ -76,7 +76,8 @@ export const issueAccessToken = async (
 /** The things that a new token is for: those of its authorization or of its own context that the user may still give. */
 const choicesFor = async (server: AuthorizationServer, draft: AccessTokenDraft): Promise<Choices> => {
   const { user, authorization, client, scopes, context } = draft
-  if (user === undefined || server.options.choices.length === 0) return {}
+  if (server.options.choices.length === 0) return {}
+  if (user === undefined) return client.metadata.owned_by?.choices ?? {}
   const { choices = {}, details } = authorization
   const granted = context?.choices === undefined ? choices : intersectChoices(choices, context.choices)
   const about = { user, client, organization: details.organization }
@@ -180,7 +181,8 @@ export const verifyAccessToken = async (
   const { subject, context } = stored
   const token = { subject, clientId, scopes: granted, resources, issuedAt, expiresAt, act: context?.act }
   if (subject === undefined) {
-    return { token, binding, user: undefined, client, details: undefined }
+    const owned = client.owned_by && (await ownedPart(server, { ...token, context }, client, client.owned_by))
+    return { token: { ...token, ...owned }, binding, user: undefined, client, details: undefined }
   }
   if (family === undefined || !isLive(family, now)) throw refusal('token_ended', owner)
   const details = stored.ownerId === clientId ? family.details : withoutClaims(family.details)
@@ -205,6 +207,28 @@ export const verifyAccessToken = async (
     client,
     details,
   }
+}
+
+/**
+ * The part of a client's own token that its organization lets it have now.
+ *
+ * @throws OAuthError `invalid_token` if the client has expired, or if one of its credentials was withdrawn since
+ */
+const ownedPart = async (
+  server: AuthorizationServer,
+  { context, ...token }: VerifiedToken & Pick<AccessToken, 'context'>,
+  client: ClientMetadata,
+  owner: OwningOrganization,
+): Promise<Pick<VerifiedToken, 'scopes' | 'organization' | 'choices' | 'authorizationDetails'>> => {
+  const { clientId } = token
+  if (owner.until <= server.now() || context?.generation !== owner.generation)
+    throw refusal('token_ended', { clientId })
+  const owned = { ...token, organization: owner.id }
+  const scopes = isRuled(server) ? await scopesInUse(server, owned, client) : token.scopes
+  const { choices: granted = {} } = owner
+  const choices = intersectChoices(granted, context.choices ?? granted)
+  const authorizationDetails = choiceDetails(server.options.choices, scopes, choices)
+  return { scopes, organization: owner.id, choices, authorizationDetails }
 }
 
 /** The facts that decide which objects of `authorization_details` a token has. */

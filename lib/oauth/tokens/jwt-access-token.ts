@@ -79,12 +79,13 @@ export const jwtAccessToken: AccessTokenFormat = {
   async issue(server, draft, { now, expiresAt, authorizationDetails }) {
     const { client, authorization, scopes, resources, binding, context, ownerId } = draft
     const { clientId } = client
+    const owner = authorization ? undefined : client.metadata.owned_by
     const [audience, ...more] = resources
     const holder = { client, user: draft.user, scopes, resources }
     const claims = {
       ...(await tokenClaims(
         server,
-        { ...holder, organization: authorization?.details.organization },
+        { ...holder, organization: authorization?.details.organization ?? owner?.id },
         'access_token',
       )),
       iss: server.issuer,
@@ -100,6 +101,8 @@ export const jwtAccessToken: AccessTokenFormat = {
       act: context?.act,
       authorization_details: authorizationDetails.length > 0 ? authorizationDetails : undefined,
       authorization_client: ownerId,
+      org_id: owner?.id,
+      org_generation: context?.generation,
       ...(authorization && {
         authorization_id: authorization.id,
         ...loginClaims(authorization.details, now),

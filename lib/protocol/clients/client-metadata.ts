@@ -1,3 +1,4 @@
+import type { Choices } from '../choices.ts'
 import { responseModes } from '../errors.ts'
 import { isPlainValue } from '../json.ts'
 import { requestObjectAlgorithms } from '../requests/request-object.ts'
@@ -250,8 +251,22 @@ type Described = typeof clientMembers
 /** Members that always have a value, because they have a default. */
 type Defaulted = 'redirect_uris' | keyof typeof seedDefaults
 
+/** What an organization lets a client of its own have. */
+export interface OwningOrganization {
+  /** The id of the organization, from the option `organizations`. */
+  readonly id: string
+  /** When all access of the client ends, in epoch seconds. */
+  readonly until: number
+  /** The things that its tokens are for, with the option `choices`. */
+  readonly choices?: Choices
+  /** Grows when a credential of the client is withdrawn: tokens from before are refused. */
+  readonly generation: number
+}
+
 /** Members that Latchkey sets itself. */
 interface InternalMembers {
+  /** Set if the client belongs to an organization and acts for it: a service account. */
+  owned_by?: OwningOrganization
   /**
    * Set if the client described itself, by dynamic registration (RFC 7591) or by a metadata document, or if a user described
    * it, so that what it says is not verified. A change by the host removes it.
@@ -332,6 +347,7 @@ export const withoutInternals = ({
   self_described: _,
   scope_follows_resources: __,
   key_is_optional: ___,
+  owned_by: ____,
   ...metadata
 }: ClientMetadata): Omit<ClientMetadata, keyof InternalMembers> => metadata
 

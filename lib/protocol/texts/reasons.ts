@@ -101,6 +101,7 @@ export const reasons = {
   unauthorized_client: {
     client_unknown: 'client_id does not name a registered client',
     client_disabled: 'the client is disabled',
+    client_expired: 'the client has expired; an administrator of its organization can extend it',
     client_waiting: 'the client waits for approval',
     client_refused: 'the client was not approved',
     client_document_unusable: 'client_id: {problem}',
@@ -141,6 +142,7 @@ export const reasons = {
     organization_missing: 'the user belongs to no organization',
     organization_foreign: 'organization does not name an organization of the user',
     not_administrator: 'not an administrator',
+    client_not_allowed: 'the organization does not allow this client',
   },
   login_required: {
     login_missing: 'the user must sign in',
@@ -229,6 +231,8 @@ export const reasons = {
     client_id_missing: 'client_id is missing',
     client_without_secret: 'client {client} does not use a secret',
     client_secret_past: 'the secret of client {client} has expired',
+    client_of_organization:
+      'client {client} belongs to an organization; change it by oauth.serviceAccounts.update()',
   },
   server_error: { unexpected: 'the server met an unexpected condition' },
   temporarily_unavailable: {

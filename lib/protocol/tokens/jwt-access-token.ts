@@ -34,11 +34,13 @@ const textOf = (value: unknown): string | undefined => (typeof value === 'string
 const contextOf = ({
   act,
   authorization_details: claimed = [],
+  org_generation: generation,
 }: Readonly<Record<string, unknown>>): TokenContext => {
   const actor = parseActClaim(act)
   const details = Array.isArray(claimed) ? (claimed as AuthorizationDetail[]) : []
   return {
     ...(actor && { act: actor }),
+    ...(typeof generation === 'number' && { generation }),
     authorization_details: details,
     choices: choicesIn(details),
   }

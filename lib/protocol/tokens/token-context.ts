@@ -21,6 +21,8 @@ export interface TokenContext {
   readonly authorization_details?: readonly AuthorizationDetail[]
   /** The things that it is for, if they are fewer than those of the authorization. */
   readonly choices?: Choices
+  /** Of a client that belongs to an organization: the generation of its credentials. */
+  readonly generation?: number
 }
 
 /**
