@@ -179,7 +179,9 @@ const activeOf = (invocation: Invocation): ActiveValue | undefined => {
 const databaseOf = (invocation: Invocation): NamedDatabase => {
   const given = invocation.text('database') ?? process.env.DATABASE_URL
   if (given !== undefined && given !== '') return namedDatabase(given, '--database')
-  throw new UsageError('init needs --database: the SQLite file or the URL of the database of your app')
+  throw new UsageError(
+    'init needs --database: the SQLite file or the URL of the database of your app. It also takes the variable DATABASE_URL, but does not read .env',
+  )
 }
 
 const tableUsers = async (connection: Knex, invocation: Invocation): Promise<string> => {
