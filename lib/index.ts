@@ -92,6 +92,7 @@ export type {
   Session,
   SessionAdministration,
 } from './users/account/sessions-and-authorizations.ts'
+export type { OrganizationExport, OrganizationLifecycle } from './users/account/organization-records.ts'
 export type { UserLifecycle } from './users/account/user-lifecycle.ts'
 export type { UserExport } from './users/account/user-records.ts'
 export type { NodeRequest, WebRequest } from './web/http/api-request.ts'
