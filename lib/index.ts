@@ -83,6 +83,7 @@ export type { ConsentRecord } from './storage/repositories/consents.ts'
 export type { EventRecord } from './storage/repositories/events.ts'
 export { type MigrateOptions, migrate, migrationSource, rollback } from './storage/schema.ts'
 export { seedClients, seedUsers, type UserSeed } from './tools/seed.ts'
+export type { OrganizationExport, OrganizationLifecycle } from './users/account/organization-records.ts'
 export type {
   Authorization,
   AuthorizationAdministration,
@@ -92,7 +93,6 @@ export type {
   Session,
   SessionAdministration,
 } from './users/account/sessions-and-authorizations.ts'
-export type { OrganizationExport, OrganizationLifecycle } from './users/account/organization-records.ts'
 export type { UserLifecycle } from './users/account/user-lifecycle.ts'
 export type { UserExport } from './users/account/user-records.ts'
 export type { NodeRequest, WebRequest } from './web/http/api-request.ts'
