@@ -5,7 +5,7 @@ import { isRetryable, isUniqueViolation } from '../../lib/storage/database/error
 import { type OpenedDatabase, openDatabase } from '../../lib/storage/database/open.ts'
 import { command, type Write } from '../../lib/storage/database/statement.ts'
 import { transaction, writeAll, writeIf } from '../../lib/storage/database/transaction.ts'
-import type { DriverOptions } from '../../lib/storage/database/types.ts'
+import type { Driver, DriverOptions } from '../../lib/storage/database/types.ts'
 import { createLogin, createReplay, findLogin, lockLogin } from '../../lib/storage/repositories/index.ts'
 import { kept } from '../support/features.ts'
 import { describeWith, type Service, services } from '../support/services.ts'
@@ -299,6 +299,42 @@ const transactionsOn = (
 describe('a transaction on SQLite', () => {
   transactionsOn('better-sqlite3', {})
 })
+
+describe('statements that come together on SQLite', () => {
+  let opened: OpenedDatabase
+  beforeEach(async () => {
+    opened = openDatabase(sqlite, tablePrefix)
+    await migrate(opened.hostKnex, { features: kept, database: { tablePrefix } })
+  })
+  afterEach(() => opened.close())
+
+  test('need no savepoints', async () => {
+    const { db, statements } = watchedDatabase(opened.database)
+    await Promise.all([createReplay(db, replay()), createReplay(db, replay())])
+    const words = statements.map((sql) => sql.split(' ')[0]?.toUpperCase())
+    expect(words).toEqual(['BEGIN', 'INSERT', 'INSERT', 'COMMIT'])
+  })
+
+  test('are all undone if the second one ends their transaction, as a full disk does', async () => {
+    const { database } = opened
+    const { execute } = database.driver
+    let inserts = 0
+    const driver: Driver = {
+      ...database.driver,
+      execute: async (connection, sql, bindings) => {
+        if (sql.startsWith('insert')) inserts += 1
+        if (inserts !== 2 || !sql.startsWith('insert')) return execute(connection, sql, bindings)
+        await execute(connection, 'ROLLBACK', [])
+        throw Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' })
+      },
+    }
+    const rows = [replay(), replay(), replay()]
+    const writes = await Promise.allSettled(rows.map((row) => createReplay({ ...database, driver }, row)))
+    expect(writes.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected'])
+    for (const row of rows) expect(await createReplay(database, row)).toBe(true)
+  })
+})
+
 describeWith('mariadb', 'a transaction on MariaDB', () => {
   transactionsOn('mysql2', {})
 })

@@ -33,6 +33,7 @@ const sqlite = (): Driver => {
       const rows = statement.all(...bindings)
       return { rows, count: rows.length }
     },
+    isInTransaction: (connection) => (connection as SqliteConnection).inTransaction,
     // A database in memory has no other connection. Whatever is left open would swallow the next writes.
     close: async (connection) => {
       const { inTransaction } = connection as SqliteConnection

@@ -2,6 +2,9 @@ import { onConnection } from './connection.ts'
 import { executeInTransaction, inTransaction, RolledBack } from './in-transaction.ts'
 import type { Database, PendingWrite, Transaction } from './types.ts'
 
+/** A database in a transaction. */
+type InTransaction = Database & { readonly transaction: Transaction }
+
 /** A database that commits writes together. */
 type QueueingDatabase = Database & { readonly writes: PendingWrite[] }
 
@@ -12,8 +15,8 @@ const maxBatch = 32
 
 /**
  * Commits writes that come at about the same time in one transaction, because on SQLite the slow part is waiting for
- * the disk. A write is answered after the commit. Each one runs in its own savepoint: if it fails, only that one is
- * rolled back.
+ * the disk. A write is answered after the commit. If one fails, only that one is
+ * undone: a statement undoes itself, and other work runs in its own savepoint.
  *
  * @param isStatement whether the work is one statement, which needs no transaction of its own
  * @throws the error of the work; the driver's error for each write when the whole transaction fails
@@ -67,21 +70,33 @@ const commitOn = async (db: Database, connection: unknown, batch: readonly Pendi
   }
   const answers = await inTransaction(db, connection, async (tx) => {
     const answers: (() => void)[] = []
-    for (const write of batch) answers.push(await inSavepoint(tx, write))
+    for (const write of batch) answers.push(await (write.isStatement ? alone : inSavepoint)(tx, write))
     return answers
   })
   for (const answer of answers) answer()
 }
 
 /** The database for one write, on a connection whose transaction is already open. */
-const joined = (db: Database, connection: unknown): Database & { readonly transaction: Transaction } => ({
+const joined = (db: Database, connection: unknown): InTransaction => ({
   ...db,
   transaction: { connection, last: Promise.resolve(), isOver: false },
 })
 
+/** Runs one statement. @throws the driver's error if it has ended the transaction, as a full disk does */
+const alone = async (tx: InTransaction, { work, resolve, reject }: PendingWrite): Promise<() => void> => {
+  const { connection } = tx.transaction
+  try {
+    const result = await work(joined(tx, connection))
+    return () => resolve(result as never)
+  } catch (error) {
+    if (!tx.driver.isInTransaction?.(connection)) throw error
+    return () => reject(error)
+  }
+}
+
 /** @throws the driver's error when a statement for the savepoint fails; then the whole batch is rolled back */
 const inSavepoint = async (
-  tx: Database & { readonly transaction: Transaction },
+  tx: InTransaction,
   { work, resolve, reject }: PendingWrite,
 ): Promise<() => void> => {
   const control = (sql: string): Promise<unknown> => executeInTransaction(tx, tx.transaction, sql, [])

@@ -23,6 +23,8 @@ export interface Driver {
   /** Begins a write transaction. SQLite takes its lock immediately, because it cannot upgrade one later. */
   readonly begin: string
   execute(connection: unknown, sql: string, bindings: readonly Value[]): Promise<Result>
+  /** Whether a transaction is open on a connection; on SQLite only, where others commit together. */
+  isInTransaction?(connection: unknown): boolean
   /** Closes a connection for good, also while a statement hangs on it. */
   close(connection: unknown): Promise<void>
 }
