@@ -163,6 +163,15 @@ describe('a user with many events', () => {
     expect(sentTo().indexOf('ada')).toBeLessThan(20)
   })
 
+  test('takes no more than a turn of five, though eight such users fill every place', async () => {
+    for (let event = 0; event < 40; event += 1)
+      for (let user = 0; user < 8; user += 1) await sender.happens('tokens.issued', `busy-${user}`)
+    await sender.happens('login.succeeded', 'zoe')
+    await sender.step()
+    expect(sentTo().indexOf('zoe')).toBeLessThan(2 * 8 * 5)
+    expect(sentTo()).toHaveLength(321)
+  })
+
   test('does not hold up their own events that end access', async () => {
     for (let flow = 0; flow < 100; flow += 1) await sender.happens('tokens.issued', 'busy')
     await sender.happens('user.revoked', 'busy')
