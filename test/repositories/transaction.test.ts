@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
 import { migrate, rollback } from '../../lib/index.ts'
 import { isRetryable, isUniqueViolation } from '../../lib/storage/database/errors.ts'
+import { RolledBack } from '../../lib/storage/database/in-transaction.ts'
 import { type OpenedDatabase, openDatabase } from '../../lib/storage/database/open.ts'
 import { command, type Write } from '../../lib/storage/database/statement.ts'
 import { transaction, writeAll, writeIf } from '../../lib/storage/database/transaction.ts'
@@ -300,7 +301,7 @@ describe('a transaction on SQLite', () => {
   transactionsOn('better-sqlite3', {})
 })
 
-describe('statements that come together on SQLite', () => {
+describe('writes that come together on SQLite', () => {
   let opened: OpenedDatabase
   beforeEach(async () => {
     opened = openDatabase(sqlite, tablePrefix)
@@ -308,11 +309,40 @@ describe('statements that come together on SQLite', () => {
   })
   afterEach(() => opened.close())
 
-  test('need no savepoints', async () => {
+  test('need no savepoints if each is one statement', async () => {
     const { db, statements } = watchedDatabase(opened.database)
     await Promise.all([createReplay(db, replay()), createReplay(db, replay())])
     const words = statements.map((sql) => sql.split(' ')[0]?.toUpperCase())
     expect(words).toEqual(['BEGIN', 'INSERT', 'INSERT', 'COMMIT'])
+  })
+
+  test('stay without those beside them that fail or take themselves back', async () => {
+    const { db, statements } = watchedDatabase(opened.database)
+    const rows = { kept: replay(), takenBack: replay(), failed: replay(), last: replay() }
+    const work = (row: ReturnType<typeof replay>, end: () => unknown) =>
+      transaction<unknown>(db, async (tx) => {
+        await createReplay(tx, row)
+        return end()
+      })
+    const outcomes = await Promise.allSettled([
+      work(rows.kept, () => 'done'),
+      work(rows.takenBack, () => new RolledBack('taken back')),
+      work(rows.failed, () => {
+        throw new Error('decided against')
+      }),
+      work(rows.last, () => 'done too'),
+    ])
+    expect(
+      outcomes.map((one) => (one.status === 'fulfilled' ? one.value : one.reason.cause.message)),
+    ).toEqual(['done', 'taken back', 'decided against', 'done too'])
+    expect(statements.filter((sql) => sql === 'COMMIT')).toHaveLength(1)
+    const isFree = async (name: keyof typeof rows) => [name, await createReplay(db, rows[name])]
+    expect(await Promise.all((['kept', 'takenBack', 'failed', 'last'] as const).map(isFree))).toEqual([
+      ['kept', false],
+      ['takenBack', true],
+      ['failed', true],
+      ['last', false],
+    ])
   })
 
   test('are all undone if the second one ends their transaction, as a full disk does', async () => {
