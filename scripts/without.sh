@@ -19,7 +19,7 @@ cd "$copy"
 rm -r "lib/features/$name"
 perl -0pi -e "s#^(?:im|ex)port (?:type )?\{[^}]*\} from '\./$name/[^\n]*\n##mg" lib/features/index.ts
 exported=$(sed -nE "s/^export interface (Exported\w+) .*/\1/p" "$root/lib/features/$name/declarations.ts" 2>/dev/null || true)
-sed -i "/interface UserExport extends ${exported:-nothing} {}/d" lib/features/index.ts
+for each in $exported; do sed -i "/interface [A-Za-z]*Export extends $each {}/d" lib/features/index.ts; done
 # Tests of the feature itself are not part of the core.
 { grep -rlE "features/$name/|support/$name\.ts" test bench scripts --include=*.ts || true; } | xargs -r rm -f
 

@@ -1,4 +1,5 @@
 import type { ExportedClients } from './developers/declarations.ts'
+import type { ExportedAppRequests, ExportedOrganizationApps } from './organization-apps/declarations.ts'
 import type { ExportedPasskeys } from './passkeys/declarations.ts'
 import type { ExportedPersonalTokens } from './personal-tokens/declarations.ts'
 import type { ExportedSecondFactor } from './second-factor/declarations.ts'
@@ -16,6 +17,18 @@ export { developers, type WithDevelopers } from './developers/index.ts'
 export type { OwnerStatus } from './developers/table.ts'
 export { device } from './device/index.ts'
 export type { AboutUsers, FeatureFunction } from './feature.ts'
+export type {
+  AppDecision,
+  AppLimit,
+  AppOutcome,
+  AppRequest,
+  AppRule,
+  OrganizationApp,
+  OrganizationAppAdministration,
+  OrganizationPolicy,
+  RequestAnswer,
+} from './organization-apps/index.ts'
+export { organizationApps, type WithOrganizationApps } from './organization-apps/index.ts'
 export * from './own.ts'
 export { type PasskeyAdministration, passkeys, type WithPasskeys } from './passkeys/index.ts'
 export type { PasskeyFailure } from './passkeys/rules.ts'
@@ -44,8 +57,13 @@ export { webhooks } from './webhooks/index.ts'
 
 declare module '../users/account/user-records.ts' {
   interface UserExport extends ExportedClients {}
+  interface UserExport extends ExportedAppRequests {}
   interface UserExport extends ExportedPasskeys {}
   interface UserExport extends ExportedPersonalTokens {}
   interface UserExport extends ExportedSecondFactor {}
   interface UserExport extends ExportedServiceAccounts {}
+}
+
+declare module '../users/account/organization-records.ts' {
+  interface OrganizationExport extends ExportedOrganizationApps {}
 }

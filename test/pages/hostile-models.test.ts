@@ -56,7 +56,7 @@ const ownFields =
   'kind error group action cancelUrl removeUrl signOutUrl url accountUrl forgotPassword signUp icon identifier logoUrl homeUrl signInUrl stayUrl switchUrl otherCodeUrl previousUrl nextUrl notice frames newUrl editUrl rotateUrl deleteUrl listUrl ownerUrl state eventsUrl page outcome method failedMethod autocomplete disableUrl publishUrl keysUrl againUrl codeUrl clientUrl manageUrl signInUrl step problem filter'
     .split(' ')
     .concat(
-      'tone lack locksUrl tokensUrl changeUrl mode duration count field hour waits needed refused texts sentence preset revokeUrl replaceUrl act'.split(
+      'tone lack locksUrl tokensUrl changeUrl mode duration count field hour waits needed refused texts sentence preset revokeUrl replaceUrl act section show apps unverified most event csvUrl'.split(
         ' ',
       ),
     )

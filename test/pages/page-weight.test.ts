@@ -8,7 +8,7 @@ const most = 12_200
 /** What more is in them: a QR code, the stylesheet of the admin pages. */
 const heavier: readonly [pages: RegExp, most: number][] = [
   [/^(passkeys|second-factor-settings)/, 12_700],
-  [/^(developer|service-account)/, 13_600],
+  [/^(developer|service-account|organization-app(-|$))/, 13_600],
   [/^consent-things-presets/, 14_000],
   [/^consent-things/, 13_600],
 ]
@@ -63,7 +63,10 @@ describe.each(tags)('every page in every state, in the language %s', (language) 
       .concat(pages.get(page)?.includes(' data-copy=') ? 'copy.js' : [])
   const styles: readonly [string, RegExp][] = [
     ['second-factor.css', /^second-factor-settings/],
-    ['management.css', /^(developer|personal-token|revoke-token|passkeys|organizations|service-account)/],
+    [
+      'management.css',
+      /^(developer|personal-token|revoke-token|passkeys|organizations|organization-(apps|policy|app|remove|requests?|activity)(-|$)|service-account)/,
+    ],
     ['choices.css', /^((consent-)?things|narrow-client)/],
   ]
   /** The second stylesheet of a page, if it has one. */

@@ -1,7 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { hash } from '@node-rs/bcrypt'
 import express, { type Express, type RequestHandler } from 'express'
-import type { WithDevelopers, WithPasskeys, WithSecondFactor } from '../../lib/features/index.ts'
+import type {
+  WithDevelopers,
+  WithOrganizationApps,
+  WithPasskeys,
+  WithSecondFactor,
+} from '../../lib/features/index.ts'
 import {
   type AuthRouter,
   type AuthRouterOptions,
@@ -57,7 +62,8 @@ export const people = [
 ]
 
 /** With what features perhaps add. */
-export type TestRouter = AuthRouter & Partial<WithDevelopers & WithPasskeys & WithSecondFactor>
+export type TestRouter = AuthRouter &
+  Partial<WithDevelopers & WithOrganizationApps & WithPasskeys & WithSecondFactor>
 
 export interface Host {
   readonly app: Express
