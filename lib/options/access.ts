@@ -46,7 +46,7 @@ export type AccessAnswer =
   | { readonly acr: readonly string[] }
 
 const membersOf = <User extends object>() => ({
-  /** Decides whether a user may use a client, before each code, each connected device and each token: docs/access.md. */
+  /** Decides whether a user may use a client: docs/access.md. */
   allow: required(callback<(user: User, asked: AccessRequest) => Awaitable<AccessAnswer>>()),
 })
 

@@ -32,7 +32,7 @@ export interface DetailDescription {
 const description = required(text('the heading on the consent page'))
 
 const members = {
-  /** The heading of each object on the consent page, and the line on Connected apps: “Make a payment”. */
+  /** The heading of each object on the consent page: “Make a payment”. It is also the line on Connected apps. */
   description,
   /** The same text in other languages, by language tag: `{ de: { description } }`. */
   locales: record(
@@ -65,8 +65,8 @@ const members = {
       ) => readonly DetailField[] | DetailDescription | Promise<readonly DetailField[] | DetailDescription>
     >(),
   /**
-   * The name of a template in `pages.views` that shows an object instead of its lines, such as `'partials/payment'`.
-   * @default a list of labels and values
+   * A template in `pages.views` that shows an object instead of its lines, such as `'partials/payment'`. @default a list of
+   * labels and values
    */
   partial: text(),
   /** A user who allowed an object is not asked again for the same one. */

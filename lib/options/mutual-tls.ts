@@ -25,9 +25,8 @@ export const remoteMutualTls = feature({
 
 const members = {
   /**
-   * The header in which a proxy sends the client's certificate, such as `Client-Cert` (RFC 9440) or `X-SSL-Client-Cert`. It
-   * is read if `trust proxy` trusts the sender. The proxy must remove it from requests of clients. @default the certificate
-   * of the TLS connection
+   * The header in which a proxy sends the client's certificate, such as `X-SSL-Client-Cert`. It is read if `trust proxy`
+   * trusts the sender. The proxy must remove it from requests of clients. @default the certificate of the TLS connection
    */
   header,
   /**

@@ -147,7 +147,9 @@ const members = {
   font: either(fontFile, (value) => !isRecord(value) || value instanceof URL, fontPair, whatFont),
   /** The radius of corners of buttons, fields and boxes, in CSS pixels. @default `8` */
   radius: number({ min: 0, max: 22 }),
-  /** The colour scheme of the pages: `'light'`, `'dark'`, or `'auto'`, which follows the operating system of the user. */
+  /**
+   * The colour scheme of the pages: `'light'`, `'dark'`, or `'auto'`. The last one follows the operating system of the user.
+   */
   scheme: withDefault('auto', oneOf('auto', 'light', 'dark')),
   /** Your home page, a path or an https URL. Pages that lead nowhere else lead there. @default none */
   home: link('/'),

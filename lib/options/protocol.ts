@@ -14,23 +14,19 @@ export const protocol = object({
   implicit: flag(false),
   /** Authorization requests as JWTs that clients sign (RFC 9101): docs/clients.md#request-objects. */
   requestObjects: flag(false),
-  /**
-   * Logout pages of clients in hidden frames, for clients that cannot receive back-channel logout:
-   * docs/clients.md#front-channel-logout.
-   */
+  /** Logout pages of clients in hidden frames: docs/clients.md#front-channel-logout. */
   frontChannelLogout: flag(false),
   /** Holds every client to the FAPI 2.0 Security Profile: docs/fapi2.md. Clients that do not comply are not served. */
   fapi2: flag(false),
   /**
-   * Clients exchange access tokens of users that they received for tokens at other resources, as far as you allow it (RFC 8693):
-   * docs/token-exchange.md.
+   * Clients exchange access tokens that they received for tokens at other resources (RFC 8693): docs/token-exchange.md.
    */
   tokenExchange,
   /**
    * Certificates of clients (RFC 8705): docs/mutual-tls.md. `true` reads the certificates of the TLS connections of the app.
    */
   mutualTls,
-  /** Access tokens that only the holder of a key can use (RFC 9449), for clients that send DPoP proofs: docs/dpop.md. */
+  /** Access tokens that only the holder of a key can use (RFC 9449): docs/dpop.md. */
   dpop,
   /** Grants of your own at the token endpoint, each made with `defineGrant()` (RFC 6749 §4.5): docs/grants.md. */
   grants,

@@ -18,8 +18,8 @@ import { standardScopes } from '../../protocol/scope.ts'
 /** Users register clients of their own at `/developer`: docs/developers.md. */
 export const members = {
   /**
-   * Says at each request whether this user may register clients: `true`, `false`, or `'approval'`, with which clients and their
-   * changes wait for `oauth.developers.approve()`.
+   * Says at each request whether this user may register clients: `true`, `false`, or `'approval'`. With `'approval'` clients
+   * and their changes wait for `oauth.developers.approve()`.
    */
   allow: required(
     callback<(user: HostUser, asked: WithRequest) => boolean | 'approval' | Promise<boolean | 'approval'>>(),

@@ -4,7 +4,7 @@ import { type CheckedMembers, seconds, text } from '../../options/schema.ts'
 const isShortUrl = (value: string): boolean =>
   URL.canParse(value) && !/[?#@]/.test(value) && ['https:', 'http:'].includes(new URL(value).protocol)
 
-/** Tokens for devices without a browser or a keyboard, such as TVs and command lines (RFC 8628): docs/device.md. */
+/** Tokens for devices without a browser or a keyboard (RFC 8628): docs/device.md. */
 export const members = {
   /** The seconds that a user has to type the code, sign in and allow the device. */
   lifetime: seconds(600, { min: 60, max: 3600 }),

@@ -7,8 +7,8 @@ import { type CheckedMembers, text } from '../../options/schema.ts'
 /** Users sign in with passkeys (WebAuthn): docs/passkeys.md. It requires the package `@simplewebauthn/server`. */
 export const members = {
   /**
-   * The domain that passkeys are for (WebAuthn §5.1.3): the host of the issuer, or a domain that it is part of. If you change
-   * it, the passkeys no longer work. @default the host of the issuer
+   * The domain that passkeys are for (WebAuthn §5.1.3), which the host of the issuer is part of. If you change it, the
+   * passkeys no longer work. @default the host of the issuer
    */
   rpId: text(),
   /** The name that authenticators show. @default `pages.name` */

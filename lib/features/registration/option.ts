@@ -46,8 +46,8 @@ const identityScopes = flag(true)
 /** Dynamic client registration at `/register` (RFC 7591, RFC 7592): docs/registration.md. */
 export const members = {
   /**
-   * Required of a client that registers: a random string of at least 32 characters, or a function that checks the token of
-   * the request. @default none: anyone can register a client
+   * What a client that registers must send: a random string of at least 32 characters, or a function that checks it.
+   * @default none: anyone can register a client
    */
   initialAccessToken,
   /**
@@ -81,7 +81,7 @@ export const documentMembers = {
   /** Origins whose documents are refused. @default none */
   deniedOrigins: origins,
   /**
-   * Origins that you vouch for, such as `'https://claude.ai'`: pages show their clients like those that you registered.
+   * Origins that you vouch for, such as `'https://claude.ai'`. Pages show their clients like those that you registered.
    * @default none
    */
   verifiedOrigins: origins,

@@ -54,8 +54,8 @@ export const appMembers = {
 /** The built-in page asks for a second factor of your app after the password: docs/second-factor.md. */
 export const members = {
   /**
-   * Returns the second factor that this user needs after the password on the built-in page, or a falsy value:
-   * docs/second-factor.md. It runs again for each code.
+   * Returns the second factor that this user needs after the password, or a falsy value: docs/second-factor.md. It runs
+   * again for each code.
    */
   find: required(callback<(user: HostUser, asked: SecondFactorRequest) => Answer<SecondFactor | Falsy>>()),
 }
