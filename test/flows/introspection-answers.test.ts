@@ -3,6 +3,7 @@ import express from 'express'
 import supertest from 'supertest'
 import { createIntrospection } from '../../lib/guard/introspection.ts'
 import { resourceServer } from '../../lib/guard/resource-server.ts'
+import type { RequireTokenOptions } from '../../lib/guard/types.ts'
 import type { Outbound } from '../../lib/outbound/outbound.ts'
 import { listenOn } from '../support/client-server.ts'
 import { stopClock } from '../support/clock.ts'
@@ -32,13 +33,14 @@ afterAll(() => {
 })
 afterEach(() => jest.restoreAllMocks())
 
-const apiWith = (cacheSeconds: number): express.Express => {
+const apiWith = (cacheSeconds: number, options: RequireTokenOptions = {}): express.Express => {
   const { requireToken } = resourceServer({
     issuer,
     audience,
     introspection: { ...introspection, cacheSeconds },
   })
-  return express().get('/notes', requireToken('notes:read'), (_req, res) => void res.sendStatus(204))
+  const guard = requireToken('notes:read', options)
+  return express().get('/notes', guard, (_req, res) => void res.sendStatus(204))
 }
 const call = async (app: express.Express): Promise<number> =>
   (await supertest(app).get('/notes').set('Authorization', 'Bearer token')).status
@@ -65,6 +67,16 @@ test.each<[string, number, () => object]>([
 ])('an answer %s makes the status %i', async (_what, status, changes) => {
   answer = { ...valid(), ...changes() }
   expect(await call(apiWith(0))).toBe(status)
+})
+
+test.each<[string, number, (now: number) => unknown]>([
+  ['a minute ago', 204, (now) => now - 60],
+  ['an hour ago', 401, (now) => now - 3600],
+  ['at an unknown time', 401, () => undefined],
+  ['at a time that is no number', 401, () => 'today'],
+])('for a guard with maxAge, a user who signed in %s makes the status %i', async (_when, status, time) => {
+  answer = { ...valid(), auth_time: time(Math.floor(Date.now() / 1000)) }
+  expect(await call(apiWith(0, { maxAge: 300 }))).toBe(status)
 })
 
 test('an answer is used again until its token expires, and no longer', async () => {
