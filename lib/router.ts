@@ -353,7 +353,7 @@ const addedTo = <Added extends object>(
   const names = added.map(([name]) => name)
   const taken = names.find((name, place) => name in oauth || names.indexOf(name) !== place)
   if (taken !== undefined)
-    refuse(`features: oauth.${taken} is there already; a feature must add another name`)
+    refuse(`features: oauth.${taken} is there already`, 'a feature must add another name')
   return Object.fromEntries(added) as Added
 }
 

@@ -1,10 +1,8 @@
 // The size of the project is a figure, which rises only in figures.ts.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, posix } from 'node:path'
-import { parse } from '@babel/parser'
-import type { Node } from '@babel/types'
 import { type Figures, most } from './figures.ts'
-import { type Graph, importGraph, loadedBy, root, sources } from './sources.ts'
+import { type Graph, importGraph, loadedBy, nodesBelow, nodesOf, root, sources } from './sources.ts'
 
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')
 const filesIn = (folder: string, ending: string): string[] =>
@@ -28,16 +26,6 @@ const linesOfCode = (source: string): number =>
 const linesOf = (isCounted: (path: string) => boolean): number =>
   sum([...lib].filter(([path]) => isCounted(path) && !isTexts(path)).map(([, source]) => linesOfCode(source)))
 
-/** A node, and every node in it. */
-const nodesBelow = (root: Node): readonly Node[] => {
-  const nodes: unknown[] = [root]
-  for (const node of nodes)
-    for (const [key, value] of Object.entries(node as Node))
-      if (key !== 'loc' && typeof value === 'object' && value !== null) nodes.push(value)
-  return nodes.filter((node): node is Node => typeof (node as Partial<Node>).type === 'string')
-}
-const nodesOf = (source: string): readonly Node[] =>
-  nodesBelow(parse(source, { sourceType: 'module', plugins: ['typescript'] }).program)
 const longestFunctionIn = (source: string): number =>
   Math.max(
     0,

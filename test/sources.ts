@@ -1,6 +1,8 @@
 // The files of lib and migrations, and which of them import each other.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, posix } from 'node:path'
+import { parse } from '@babel/parser'
+import type { Node } from '@babel/types'
 
 /** The root of the project. */
 export const root = join(__dirname, '..')
@@ -60,3 +62,16 @@ export function loadedBy(file: string, files: ReadonlyMap<string, string>): stri
 /** A feature loads its tools only for the command line, and its checks only after the start. */
 const isLoadedOnDemand = (file: string, target: string) =>
   /^lib\/features\/[^/]+\/index\.ts$/.test(file) && /\/(?:tools|samples|checks)\.ts$/.test(target)
+
+/** A node, and every node in it. */
+export const nodesBelow = (root: Node): readonly Node[] => {
+  const nodes: unknown[] = [root]
+  for (const node of nodes)
+    for (const [key, value] of Object.entries(node as Node))
+      if (key !== 'loc' && typeof value === 'object' && value !== null) nodes.push(value)
+  return nodes.filter((node): node is Node => typeof (node as Partial<Node>).type === 'string')
+}
+
+/** The nodes of a file. */
+export const nodesOf = (source: string): readonly Node[] =>
+  nodesBelow(parse(source, { sourceType: 'module', plugins: ['typescript'] }).program)

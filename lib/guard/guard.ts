@@ -2,6 +2,7 @@ import type { RequestHandler } from 'express'
 import type { CountCall } from '../limits/call-limit.ts'
 import type { Logger } from '../options/server.ts'
 import { OAuthError } from '../protocol/errors.ts'
+import { HostError } from '../protocol/problem.ts'
 import { resourceMetadataUrl } from '../protocol/protected-resource.ts'
 import { formatScope } from '../protocol/scope.ts'
 import { bearer } from '../protocol/tokens/token-binding.ts'
@@ -157,7 +158,7 @@ export const createGuard = (source: TokenSource, requirement: Requirement): Toke
   const auth = (req: Express.Request): AuthInfo => {
     const { auth }: MaybeAuthorized = req
     const info = auth as Partial<AuthInfo> | undefined
-    if (info?.claims === undefined) throw new Error('latchkey: requireToken() did not run for this request')
+    if (info?.claims === undefined) throw new HostError('requireToken() did not run for this request')
     assertSufficient(info as AuthInfo, requirement, source, req)
     return info as AuthInfo
   }

@@ -3,6 +3,7 @@ import { type CheckedMembers, object, required, seconds, text } from '../options
 import type { OutboundResponse } from '../outbound/outbound.ts'
 import { formatBasicCredentials } from '../protocol/clients/basic-credentials.ts'
 import { parseJsonObject } from '../protocol/json.ts'
+import { HostError } from '../protocol/problem.ts'
 import { temporarilyUnavailable } from '../protocol/refusal.ts'
 import { isAhead } from '../protocol/stored-time.ts'
 import { parseConfirmation, tokenType } from '../protocol/tokens/token-binding.ts'
@@ -43,8 +44,7 @@ export const createIntrospection = (
 
   const request = async (token: string): Promise<OutboundResponse> => {
     const { introspectionEndpoint } = await issuer.metadata()
-    if (introspectionEndpoint === undefined)
-      throw new Error('latchkey: the issuer has no introspection endpoint')
+    if (introspectionEndpoint === undefined) throw new HostError('the issuer has no introspection endpoint')
     const form = { token, token_type_hint: 'access_token' }
     return outbound.request(introspectionEndpoint, { form, authorization }).catch((error: unknown) => {
       throw temporarilyUnavailable(error)
@@ -53,11 +53,10 @@ export const createIntrospection = (
 
   const ask = async (token: string): Promise<TokenClaims> => {
     const { status, body } = await request(token)
-    if (status === 401)
-      throw new Error(`latchkey: the issuer refuses the credentials of the client ${clientId}`)
+    if (status === 401) throw new HostError(`the issuer refuses the credentials of the client ${clientId}`)
     const answer = status === 200 ? parseJsonObject(body) : undefined
     if (answer === undefined)
-      throw temporarilyUnavailable(new Error(`latchkey: introspection has status ${status}`))
+      throw temporarilyUnavailable(new HostError(`introspection has status ${status}`))
     const { active, ...claims } = answer
     // Whether `iss` is in the answer is the issuer's choice (RFC 7662 §2.2).
     if (active !== true || (claims.iss ?? context.issuer) !== context.issuer) throw invalidToken()

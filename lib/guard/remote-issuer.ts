@@ -4,6 +4,7 @@ import { createCached } from '../outbound/cached.ts'
 import { fetchJwks } from '../outbound/client-jwks.ts'
 import type { Outbound } from '../outbound/outbound.ts'
 import { parseJsonObject } from '../protocol/json.ts'
+import { HostError } from '../protocol/problem.ts'
 import { temporarilyUnavailable } from '../protocol/refusal.ts'
 import type { TokenClaims } from './auth-info.ts'
 
@@ -54,7 +55,7 @@ export const createRemoteIssuer = ({ issuer, outbound, logger, now }: RemoteIssu
   const failed = (error: unknown): void =>
     logger.warn(`latchkey: ${issuer} cannot be read: ${error instanceof Error ? error.message : error}`)
   const available = <Value>(value: Value | undefined): Value => {
-    if (value === undefined) throw temporarilyUnavailable(new Error(`latchkey: ${issuer} is unavailable`))
+    if (value === undefined) throw temporarilyUnavailable(new HostError(`${issuer} is unavailable`))
     return value
   }
   const cachedMetadata = createCached({ fetch: () => fetchMetadata(outbound, issuer), failed, now })

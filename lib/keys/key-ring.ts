@@ -1,5 +1,6 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { type SigningAlgorithm, signingAlgorithms } from '../protocol/clients/client-metadata.ts'
+import { HostError } from '../protocol/problem.ts'
 import type { Database } from '../storage/database/types.ts'
 import { withTimeout } from '../storage/database/with-timeout.ts'
 import { listSigningKeys, type SigningKeyRecord } from '../storage/repositories/signing-keys.ts'
@@ -176,7 +177,7 @@ const signingKeyOf = (keys: readonly RingKey[], algorithm: SigningAlgorithm, now
     keys.filter((one) => one.algorithm === algorithm && one.privateKey !== undefined),
     now,
   )
-  if (key?.privateKey === undefined) throw new Error(`latchkey: no ${algorithm} signing key is active`)
+  if (key?.privateKey === undefined) throw new HostError(`no ${algorithm} signing key is active`)
   return { kid: key.kid, algorithm, privateKey: key.privateKey }
 }
 

@@ -1,5 +1,6 @@
 import { leftSecret } from '../options/development.ts'
 import type { Options } from '../options/options.ts'
+import { HostError } from '../protocol/problem.ts'
 import { openJwk, SealedError } from './sealed-jwk.ts'
 
 /**
@@ -15,6 +16,7 @@ export const secretFileOf = ({ database }: Pick<Options, 'database'>, sealed: st
 
 /** The error of a start, with the file that has the missing secret. */
 export const namingSecretFile = (error: unknown, options: Pick<Options, 'database'>): unknown => {
-  const place = error instanceof SealedError ? secretFileOf(options, error.sealed) : undefined
-  return place === undefined || !(error instanceof Error) ? error : new Error(`${error.message}: ${place}`)
+  if (!(error instanceof SealedError)) return error
+  const place = secretFileOf(options, error.sealed)
+  return place === undefined ? error : new HostError(error.problem, { fix: `${error.fix}: ${place}` })
 }

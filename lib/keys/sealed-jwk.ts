@@ -1,4 +1,4 @@
-import { type Problem, problemInWords } from '../protocol/problem.ts'
+import { HostError, type Problem } from '../protocol/problem.ts'
 import type { Jwk } from './jwk.ts'
 import { openUnder, sealUnder } from './secrets.ts'
 
@@ -39,13 +39,13 @@ export const openJwk = (
 }
 
 /** None of the secrets decrypts something that is stored. */
-export class SealedError extends Error {
+export class SealedError extends HostError {
   override readonly name = 'SealedError'
   /** The ciphertext that could not be decrypted. */
   readonly sealed: string
 
-  constructor(message: string, sealed: string) {
-    super(message)
+  constructor({ problem, fix }: Problem, sealed: string) {
+    super(problem, { fix })
     this.sealed = sealed
   }
 }
@@ -69,7 +69,7 @@ export const openAndReseal = async (
   reseal: (to: string) => Promise<unknown>,
 ): Promise<Jwk> => {
   const opened = openJwk(secrets, sealed)
-  if (opened === undefined) throw new SealedError(`latchkey: ${problemInWords(undecryptable(what))}`, sealed)
+  if (opened === undefined) throw new SealedError(undecryptable(what), sealed)
   if (opened.stale) await reseal(sealJwk(secrets[0], opened.jwk))
   return opened.jwk
 }

@@ -1,4 +1,5 @@
 import type { Limit, LimitStore, RedisClient } from '../options/limits.ts'
+import { HostError } from '../protocol/problem.ts'
 import { isAhead, longestLock } from '../protocol/stored-time.ts'
 
 /** A counter of failures of one kind: its name and its limit. */
@@ -18,7 +19,7 @@ export interface Counter {
  */
 export const limitNamed = (limits: Readonly<Record<string, Limit | false>>, name: string): Limit | false => {
   const limit = limits[name]
-  if (limit === undefined) throw new Error(`latchkey: there is no limit ${name}`)
+  if (limit === undefined) throw new HostError(`there is no limit ${name}`)
   return limit
 }
 

@@ -20,6 +20,7 @@ import type { Resource } from '../options/resources.ts'
 import { scopesOfClaims } from '../options/users.ts'
 import { createReaches, type Reaches } from '../outbound/reach.ts'
 import { claimsByScope, type ScopeClaims } from '../protocol/claims.ts'
+import { HostError } from '../protocol/problem.ts'
 import { databaseLocation } from '../storage/database/location.ts'
 import { type Migrations, migrateDatabase } from '../storage/database/migrate.ts'
 import { type OpenedDatabase, openDatabase } from '../storage/database/open.ts'
@@ -186,7 +187,7 @@ export const assertSchema = async (
 ): Promise<readonly string[]> => {
   const { pending, newer } = await schemaVersion(database, migrations)
   if (pending.length > 0) {
-    throw new Error(`latchkey: ${lackOf(pending)}; run: npx latchkey migrate`)
+    throw new HostError(lackOf(pending), { fix: 'run: npx latchkey migrate' })
   }
   return newer
 }
@@ -203,7 +204,9 @@ const assertResourcesAreNoClients = async (
 ): Promise<void> => {
   for (const clientId of Object.keys(resources)) {
     if (await findClient(database, { clientId, now })) {
-      throw new Error(`latchkey: ${clientId} is both a resource and the id of a client; rename one of them`)
+      throw new HostError(`${clientId} is both a resource and the id of a client`, {
+        fix: 'rename one of them',
+      })
     }
   }
 }

@@ -1,18 +1,22 @@
 import { closest, distance } from 'fastest-levenshtein'
+import { HostError } from '../protocol/problem.ts'
 
 /** An option is wrong. Thrown at start-up, before the first request. */
-export class OptionsError extends Error {
+export class OptionsError extends HostError {
   override readonly name = 'OptionsError'
 }
 
-/** @throws OptionsError always */
-export const refuse = (message: string): never => {
-  throw new OptionsError(`latchkey: ${message}`)
+/**
+ * @param fix what to write instead, if that is known
+ * @throws OptionsError always
+ */
+export const refuse = (problem: string, fix?: string): never => {
+  throw new OptionsError(problem, { fix })
 }
 
-/** Suggests the nearest of these names; empty without names. */
-export const closestOf = (name: string, names: readonly string[]): string =>
-  names.length === 0 ? '' : `; did you mean ${closest(name, names)}?`
+/** Suggests the nearest of these names; undefined without names. */
+export const closestOf = (name: string, names: readonly string[]): string | undefined =>
+  names.length === 0 ? undefined : `did you mean ${closest(name, names)}?`
 
 const snakeCase = (name: string): string => name.replace(/(?<=[a-z0-9])(?=[A-Z])/g, '_').toLowerCase()
 

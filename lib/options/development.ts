@@ -85,7 +85,7 @@ export const leftSecret = (
 const readSecret = (file: string): string => {
   const isOpen = process.platform !== 'win32' && (statSync(file).mode & 0o077) !== 0
   if (isOpen) {
-    refuse(`other users of this machine may read ${file}; delete it, or keep it with: chmod 600 ${file}`)
+    refuse(`other users of this machine may read ${file}`, `delete it, or keep it with: chmod 600 ${file}`)
   }
   return readFileSync(file, 'utf8').trim()
 }
@@ -119,7 +119,7 @@ export const developmentSecret: SecretOf = (database, logger) => {
     writeFileSync(draft, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600, flag: 'wx' })
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    refuse(`${file} cannot be written (${code}); set the option secrets`)
+    refuse(`${file} cannot be written (${code})`, 'set the option secrets')
   }
   try {
     linkSync(draft, file)

@@ -1,5 +1,6 @@
 import { inspect } from 'node:util'
 import { visible } from '../protocol/foreign-text.ts'
+import { HostError, problemInWords } from '../protocol/problem.ts'
 import type { Logger } from './server.ts'
 
 /** Drivers repeat what they connect with: `postgres://app:hunter2@db`, `password=hunter2`. */
@@ -40,7 +41,10 @@ const isError = (detail: unknown): detail is Error =>
   typeof detail === 'object' && detail !== null && 'message' in detail && typeof detail.message === 'string'
 
 /** What an error says; its code if it has no message, as when no address of a host answers. */
-const saidBy = (error: Error): string => error.message || String(Reflect.get(error, 'code') ?? error.name)
+const saidBy = (error: Error): string =>
+  error instanceof HostError
+    ? problemInWords(error)
+    : error.message || String(Reflect.get(error, 'code') ?? error.name)
 
 /** What an error and its causes say, the outermost first. */
 const reasonsOf = (detail: unknown, causes = maxCauses): string[] => {
@@ -53,7 +57,7 @@ const reasonsOf = (detail: unknown, causes = maxCauses): string[] => {
 const withReasons = (message: string, details: readonly unknown[]): string =>
   details
     .flatMap((detail) => reasonsOf(detail))
-    .map((reason) => visible(masked(reason.replace(/^latchkey: /, ''))).slice(0, maxReason))
+    .map((reason) => visible(masked(reason)).slice(0, maxReason))
     .reduce((text, reason) => (text.includes(reason) ? text : `${text}: ${reason}`), visible(message))
 
 /** What a message is about, in texts that can be read; only the message if its details cannot be. */

@@ -1,5 +1,6 @@
 import { type ClientMetadata, grantTypes } from '../protocol/clients/client-metadata.ts'
 import type { SecurityProfile } from '../protocol/clients/security-profile.ts'
+import { problemInWords } from '../protocol/problem.ts'
 import { closestOf } from './check.ts'
 import { knownScopes, unknownScope } from './scopes.ts'
 
@@ -54,7 +55,10 @@ export const unregistrable = (
   if (grant !== undefined)
     return {
       parameter: 'grant_types',
-      problem: `${grant} is not in the option protocol.grants${closestOf(grant, registrable.grantTypes)}`,
+      problem: problemInWords({
+        problem: `${grant} is not in the option protocol.grants`,
+        fix: closestOf(grant, registrable.grantTypes),
+      }),
     }
   const { detailTypes } = registrable
   const detail = metadata.authorization_details_types?.find((name) => !detailTypes.includes(name))
@@ -62,6 +66,9 @@ export const unregistrable = (
     ? undefined
     : {
         parameter: 'authorization_details_types',
-        problem: `${detail} is not in the option protocol.authorizationDetails${closestOf(detail, detailTypes)}`,
+        problem: problemInWords({
+          problem: `${detail} is not in the option protocol.authorizationDetails`,
+          fix: closestOf(detail, detailTypes),
+        }),
       }
 }

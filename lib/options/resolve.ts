@@ -28,8 +28,8 @@ const assertProduction = (set: object, { NODE_ENV }: NodeJS.ProcessEnv): void =>
     if (Reflect.get(set, name) !== undefined) continue
     const because = NODE_ENV === 'production' ? '' : `, and NODE_ENV=${NODE_ENV} counts as production`
     const otherwise =
-      because === '' ? '' : '; on your own machine set NODE_ENV=development, or an issuer on localhost'
-    refuse(`${name} is required in production${because}: ${remedy}${otherwise}`)
+      because === '' ? undefined : 'on your own machine set NODE_ENV=development, or an issuer on localhost'
+    refuse(`${name} is required in production${because}: ${remedy}`, otherwise)
   }
 }
 

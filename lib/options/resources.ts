@@ -126,5 +126,5 @@ export const knownResource = (
 ): string => {
   const identifier = canonicalResource(url) ?? url
   if (Object.hasOwn(resources, identifier)) return identifier
-  return refuse(`${where}: ${url} is not in the option resources${closestOf(url, Object.keys(resources))}`)
+  return refuse(`${where}: ${url} is not in the option resources`, closestOf(url, Object.keys(resources)))
 }

@@ -220,7 +220,7 @@ const refuseName = (path: string, name: string, members: object): never => {
   const within = Object.entries<Schema>({ ...members }).find(([, schema]) => name in Object(schema.members))
   const near = within ? `${within[0]}.${name}` : nearest(name, Object.keys(members))
   const hint = near === undefined ? 'see docs/options.md' : `did you mean ${memberPath(path, near)}?`
-  return refuse(`${memberPath(path, name)} is not an option; ${hint}`)
+  return refuse(`${memberPath(path, name)} is not an option`, hint)
 }
 
 /** An object with these members; without any of them by default. */

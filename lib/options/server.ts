@@ -27,7 +27,7 @@ const checkedIssuer = (issuer: unknown, path: string): string | undefined => {
   if (url.username !== '' || url.password !== '') refuse(`${path} must not contain credentials`)
   if (issuer.endsWith('/')) {
     const end = [...issuer].findLastIndex((character) => character !== '/')
-    refuse(`${path} must not end with a slash; write ${issuer.slice(0, end + 1)}`)
+    refuse(`${path} must not end with a slash`, `write ${issuer.slice(0, end + 1)}`)
   }
   const normal = url.href.replace(/\/$/, '')
   if (normal !== issuer) refuse(`${path} must be written as ${normal}`)
@@ -193,7 +193,7 @@ export const database: Schema<Knex | Knex.Config | DatabaseOptions, CheckedMembe
   check: (value, path) => {
     if (!isKnex(value)) return settings.check(value, path)
     if (isRecord(value) && 'knex' in value)
-      refuse(`${path} has the settings of Knex beside knex; write them in ${path}.knex`)
+      refuse(`${path} has the settings of Knex beside knex`, `write them in ${path}.knex`)
     const misplaced = isRecord(value) && Object.keys(settings.members).find((name) => name in value)
     if (misplaced) refuse(`${path}.${misplaced} must stand beside knex: ${path}: { knex: {…}, ${misplaced} }`)
     return settings.check({ knex: value }, path)

@@ -1,4 +1,5 @@
 import { isObject, parseJsonObject } from './json.ts'
+import { HostError } from './problem.ts'
 import { isStandardScope } from './scope.ts'
 
 /** Claim values by name. */
@@ -144,7 +145,7 @@ export const jsonOfClaim = (name: string, value: unknown): unknown => {
     const json: string | undefined = JSON.stringify(value, withoutBigInts)
     return json && JSON.parse(json)
   } catch (cause) {
-    throw new TypeError(`latchkey: the claim ${name} cannot be written as JSON`, { cause })
+    throw new HostError(`the claim ${name} cannot be written as JSON`, { cause })
   }
 }
 

@@ -5,6 +5,7 @@ import type { KnownFeature } from '../oauth/authorization-server.ts'
 import { finishDeletions } from '../oauth/clients/erasure.ts'
 import type { AuthRouterOptions } from '../options/options.ts'
 import { database } from '../options/server.ts'
+import { HostError } from '../protocol/problem.ts'
 import {
   createdTables,
   type Migrations,
@@ -59,9 +60,9 @@ export const assertListed = async (db: Database, unknown: readonly string[]): Pr
       if (!(await hasRows(db, table))) continue
       const lacking = names.map((name) => `${name}()`).join(' or ')
       const [name] = names
-      throw new Error(
-        `latchkey: ${table} has rows, and the option features lacks ${lacking}; list it, or keep what is stored with features: [${name}.off()], or remove it: npx latchkey migrate --drop ${name} --yes`,
-      )
+      throw new HostError(`${table} has rows, and the option features lacks ${lacking}`, {
+        fix: `list it, or keep what is stored with features: [${name}.off()], or remove it: npx latchkey migrate --drop ${name} --yes`,
+      })
     }
     known.push(...ran.keys())
   }

@@ -1,5 +1,6 @@
 import type { HostUser, PasswordAttempt, UserFunctions } from '../options/users.ts'
 import { isObject } from '../protocol/json.ts'
+import { HostError } from '../protocol/problem.ts'
 import { hasUnknownCharacter } from '../storage/database/errors.ts'
 import { callHost, someCause } from './host-function.ts'
 import { isPassword } from './passwords/passwords.ts'
@@ -41,7 +42,7 @@ export const createFunctionUsers = (functions: UserFunctions): Users => {
     async claims({ record }, asked) {
       const claims: unknown = (await callHost('users.claims', () => functions.claims?.(record, asked))) ?? {}
       if (!isObject(claims)) {
-        throw new TypeError('latchkey: users.claims must return an object of claims')
+        throw new HostError('users.claims must return an object of claims')
       }
       return definedClaims(Object.entries(claims))
     },
@@ -54,8 +55,7 @@ const isRecord = (value: unknown): value is HostUser =>
 /** Hosts in JavaScript may return null or false for no user. */
 const userOf = (name: string, record: unknown): User | undefined => {
   if (record === undefined || record === null || record === false) return undefined
-  if (!isRecord(record))
-    throw new TypeError(`latchkey: ${name} must return an object with an id, or undefined`)
+  if (!isRecord(record)) throw new HostError(`${name} must return an object with an id, or undefined`)
   const subject = subjectOf(record.id, `the id that ${name} returns`)
   const names = [record.username, record.email, record.name]
   const username = names.find((each): each is string => typeof each === 'string' && each !== '')

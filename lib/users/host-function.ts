@@ -1,4 +1,5 @@
 import { OAuthError } from '../protocol/errors.ts'
+import { HostError } from '../protocol/problem.ts'
 import { temporarilyUnavailable } from '../protocol/refusal.ts'
 import { withTimeout } from '../storage/database/with-timeout.ts'
 
@@ -43,7 +44,7 @@ const isUnavailable = (error: object): boolean => {
 
 /** An error of a host function is never the client's fault, even if it is an `OAuthError` or has a status such as 404. */
 const errorOf = (name: string, cause: unknown): Error => {
-  const error = new Error(`latchkey: ${name} failed`, { cause })
+  const error = new HostError(`${name} failed`, { cause })
   return someCause(cause, isUnavailable) ? temporarilyUnavailable(error) : error
 }
 
@@ -58,7 +59,7 @@ const inTime = <T>(name: string, result: T, limit: number, failure: ErrorOf): Pr
     throw failure(name, cause)
   })
   return withTimeout(answer, limit, () => {
-    throw temporarilyUnavailable(new Error(`latchkey: ${name} did not return within ${limit} ms`))
+    throw temporarilyUnavailable(new HostError(`${name} did not return within ${limit} ms`))
   })
 }
 

@@ -9,6 +9,7 @@ import {
   type UserRow,
 } from '../options/users.ts'
 import { OAuthError } from '../protocol/errors.ts'
+import { HostError } from '../protocol/problem.ts'
 import { mapResponse } from '../storage/database/driver.ts'
 import { isMissingColumn, isMissingTable, rowsOrNone } from '../storage/database/errors.ts'
 import { query, textOf } from '../storage/database/statement.ts'
@@ -202,9 +203,7 @@ const onlyActive = async (
 const columnOf = (mapping: UserMapping, row: UserRow, name: keyof UserMapping['columns']): unknown => {
   const column = mapping.columns[name]
   if (column in row) return row[column]
-  throw new TypeError(
-    `latchkey: users.columns.${name} is ${column}, which rows of ${mapping.table} do not have`,
-  )
+  throw new HostError(`users.columns.${name} is ${column}, which rows of ${mapping.table} do not have`)
 }
 
 /** The string in a column. Fixed-length columns are padded with spaces; binary columns return bytes. */
@@ -252,18 +251,14 @@ const schemaWith = async (name: string, database: Database): Promise<string | un
 }
 
 /** The mapping names a table or column that the database does not have. */
-export class UnknownNameError extends Error {
+export class UnknownNameError extends HostError {
   override readonly name = 'UnknownNameError'
   /** The option, such as `users.columns.email`. */
   readonly option: string
-  /** The mistake, without the mark of our messages. */
-  readonly problem: string
 
   constructor(option: string, what: string, cause: unknown) {
-    const problem = `${option} is ${what}`
-    super(`latchkey: ${problem}`, { cause })
+    super(`${option} is ${what}`, { cause })
     this.option = option
-    this.problem = problem
   }
 }
 
@@ -278,10 +273,12 @@ const mappingError = async (
     const schema = await schemaWith(table, database).catch(() => undefined)
     if (schema === undefined)
       return new UnknownNameError('users.table', `${table}, a table that the database does not have`, cause)
-    return new Error(
-      `latchkey: users.table is ${table}, a table of the schema ${schema}, which the connection does not search; ` +
-        `set searchPath: ['${schema}'] beside client and connection, in the configuration of Knex`,
-      { cause },
+    return new HostError(
+      `users.table is ${table}, a table of the schema ${schema}, which the connection does not search`,
+      {
+        fix: `set searchPath: ['${schema}'] beside client and connection, in the configuration of Knex`,
+        cause,
+      },
     )
   }
   for (const [name, column] of isMissingColumn(cause) ? Object.entries(columns) : []) {

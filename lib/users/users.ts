@@ -1,6 +1,7 @@
 import type { Request } from 'express'
 import type { AuthRouterOptions } from '../options/options.ts'
 import type { ClaimsAsked, ClaimTarget, HostUser } from '../options/users.ts'
+import { HostError } from '../protocol/problem.ts'
 import { isAmong, type Organization, parseOrganizations } from '../protocol/requests/organization.ts'
 import { callHost } from './host-function.ts'
 
@@ -81,9 +82,7 @@ const isId = (id: unknown): id is string | number | bigint =>
  */
 export const givenId = (id: unknown, call: string): string => {
   if (isId(id)) return String(id)
-  throw new TypeError(
-    `latchkey: ${call} needs the id of the user, as a string, a bigint or a whole number below 2^53`,
-  )
+  throw new HostError(`${call} needs the id of the user, as a string, a bigint or a whole number below 2^53`)
 }
 
 /**
@@ -96,14 +95,14 @@ export const givenId = (id: unknown, call: string): string => {
 export const subjectOf = (id: unknown, where: string): string => {
   // Drivers round larger integers, which would merge two users.
   if (typeof id === 'number' && !Number.isSafeInteger(id)) {
-    throw new TypeError(
-      `latchkey: ${where} must be a whole number below 2^53; let the driver return it as a string`,
-    )
+    throw new HostError(`${where} must be a whole number below 2^53`, {
+      fix: 'let the driver return it as a string',
+    })
   }
   const subject = isId(id) ? String(id) : ''
   if (!isLookup(subject) || !/^[\x20-\x7e]+$/.test(subject)) {
-    throw new TypeError(
-      `latchkey: ${where} must be a number, or a string of 1 to ${maxLookupLength} printable ASCII characters`,
+    throw new HostError(
+      `${where} must be a number, or a string of 1 to ${maxLookupLength} printable ASCII characters`,
     )
   }
   return subject

@@ -11,17 +11,18 @@ import {
 } from '../../lib/storage/database/sqlite-version.ts'
 
 test.each([
-  ['11.10.0', '20.19.0', undefined],
-  ['12.9.0', '20.19.0', undefined],
-  ['12.9.0', '22.12.0', undefined],
-  ['12.9.0', '24.0.0', 'better-sqlite3 12.9.0 aborts on Node 24; run: npm install better-sqlite3@13'],
-  ['11.0.0', '26.1.0', 'better-sqlite3 11.0.0 aborts on Node 26; run: npm install better-sqlite3@13'],
-  ['13.2.0', '20.19.0', 'better-sqlite3 13.2.0 crashes Node 20; run: npm install better-sqlite3@12'],
-  ['13.2.0', '22.12.0', undefined],
-  ['13.0.0', '24.21.0', undefined],
-  ['14.0.0', '26.1.0', undefined],
-])('better-sqlite3 %s on Node %s: %s', (sqlite, node, problem) => {
-  expect(sqliteProblem(sqlite, node)).toBe(problem)
+  ['11.10.0', '20.19.0', undefined, undefined],
+  ['12.9.0', '20.19.0', undefined, undefined],
+  ['12.9.0', '22.12.0', undefined, undefined],
+  ['12.9.0', '24.0.0', 'better-sqlite3 12.9.0 aborts on Node 24', 13],
+  ['11.0.0', '26.1.0', 'better-sqlite3 11.0.0 aborts on Node 26', 13],
+  ['13.2.0', '20.19.0', 'better-sqlite3 13.2.0 crashes Node 20', 12],
+  ['13.2.0', '22.12.0', undefined, undefined],
+  ['13.0.0', '24.21.0', undefined, undefined],
+  ['14.0.0', '26.1.0', undefined, undefined],
+])('better-sqlite3 %s on Node %s: %s', (sqlite, node, problem, major) => {
+  const fix = `run: npm install better-sqlite3@${major}`
+  expect(sqliteProblem(sqlite, node)).toEqual(problem && { problem, fix })
 })
 
 describe('an installed package', () => {

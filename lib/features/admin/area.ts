@@ -6,6 +6,7 @@ import {
 } from '../../oauth/clients/administration.ts'
 import { sizes } from '../../protocol/lengths.ts'
 import type { Parameters as RequestParameters } from '../../protocol/parameters.ts'
+import { HostError } from '../../protocol/problem.ts'
 import { refusal } from '../../protocol/refusal.ts'
 import { countUsageOfClient, maxCounted } from '../../storage/repositories/index.ts'
 import { callHost } from '../../users/host-function.ts'
@@ -94,7 +95,7 @@ export const administratorOf = async (
   const answer: unknown = await callHost('admin({ allow })', () => allow({ req }))
   if (answer === true || (typeof answer === 'string' && answer !== '')) return answer
   // Such as a user object: a mistake, which must not let anyone in.
-  if (answer) throw new TypeError('latchkey: admin({ allow }) must return true, false or a string')
+  if (answer) throw new HostError('admin({ allow }) must return true, false or a string')
   return undefined
 }
 

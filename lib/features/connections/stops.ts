@@ -112,7 +112,7 @@ const causeOfCall = (event: EventRecord, surroundings: StopContext): Cause => {
     const { path, expected, received } = values
     const isMeant =
       received !== undefined && pathOf(received) === path && surroundings.resources.includes(received)
-    if (isMeant && expected !== undefined && expected !== 'no resource')
+    if (isMeant && expected !== undefined && pathOf(expected) !== undefined)
       return { name: 'other-guard', values: { path, resource: expected, meant: received } }
     return { name: 'token-for-other-resource', values }
   }

@@ -1,3 +1,4 @@
+import { HostError } from '../../protocol/problem.ts'
 import { refusal } from '../../protocol/refusal.ts'
 import { standardScopes } from '../../protocol/scope.ts'
 import type { DeveloperOption } from './option.ts'
@@ -13,10 +14,10 @@ const isAccepted = (redirectUris: (uri: string) => unknown, uri: string): boolea
   try {
     const said = redirectUris(uri)
     if (said && said !== true)
-      throw new TypeError('latchkey: developers.redirectUris must return true or false, and no promise')
+      throw new HostError('developers.redirectUris must return true or false, and no promise')
     return said === true
   } catch (thrown) {
-    const cause = new Error('latchkey: developers.redirectUris failed', { cause: thrown })
+    const cause = new HostError('developers.redirectUris failed', { cause: thrown })
     throw refusal('unexpected', { cause })
   }
 }

@@ -1,3 +1,4 @@
+import { HostError } from '../../protocol/problem.ts'
 import type { PasskeyResponse } from './rules.ts'
 
 /** Values that both kinds of responses must be for. */
@@ -17,10 +18,10 @@ const loadWebAuthn = async (): Promise<WebAuthn> => {
       ...(await import('@simplewebauthn/server/helpers')),
     }
   } catch (cause) {
-    throw new Error(
-      'latchkey: passkeys() needs the package @simplewebauthn/server; run: npm install @simplewebauthn/server@14',
-      { cause },
-    )
+    throw new HostError('passkeys() needs the package @simplewebauthn/server', {
+      fix: 'run: npm install @simplewebauthn/server@14',
+      cause,
+    })
   }
 }
 

@@ -21,6 +21,7 @@ import { assertPlainNames } from '../../protocol/clients/client-name.ts'
 import { assertKnownScheme, isRegistrableRedirectUri } from '../../protocol/clients/redirect-uri.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import { sizes } from '../../protocol/lengths.ts'
+import { HostError } from '../../protocol/problem.ts'
 import { refusal } from '../../protocol/refusal.ts'
 import { frontChannelResponseTypes, normalResponseType } from '../../protocol/requests/response-type.ts'
 import { identityScopes } from '../../protocol/scope.ts'
@@ -180,7 +181,7 @@ const withChanges = (
     return unknown === undefined ? changed : refuseUnknown(unknown)
   } catch (error) {
     if (!(error instanceof OAuthError)) throw error
-    throw new Error(`latchkey: allow returned wrong metadata of a client: ${error.message}`)
+    throw new HostError(`allow returned wrong metadata of a client: ${error.message}`)
   }
 }
 

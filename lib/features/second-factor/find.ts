@@ -3,6 +3,7 @@ import type { LoginOutcome } from '../../limits/login-throttle.ts'
 import type { AuthorizationServer } from '../../oauth/authorization-server.ts'
 import { sizes } from '../../protocol/lengths.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
+import { HostError } from '../../protocol/problem.ts'
 import { createReplay } from '../../storage/repositories/replays.ts'
 import type { AnswerCounter } from '../../users/answer-counters.ts'
 import { callHost } from '../../users/host-function.ts'
@@ -43,15 +44,13 @@ export const findSecondFactor = async (
   const factor = (await callHost('secondFactor({ find })', call)) || undefined
   if (factor === undefined) return undefined
   if (!isSecondFactor(factor)) {
-    throw new TypeError("latchkey: secondFactor({ find }) must return nothing, or { kind: 'code', verify }")
+    throw new HostError("secondFactor({ find }) must return nothing, or { kind: 'code', verify }")
   }
   if (factor.acr !== undefined && !server.options.acrValues.includes(factor.acr)) {
-    throw new TypeError(
-      'latchkey: secondFactor({ find }) must return an acr that the option acrValues contains',
-    )
+    throw new HostError('secondFactor({ find }) must return an acr that the option acrValues contains')
   }
   if (factor.to !== undefined && !(typeof factor.to === 'string' && factor.to.length <= maxPlace)) {
-    throw new TypeError(`latchkey: secondFactor({ find }) must return a to of at most ${maxPlace} characters`)
+    throw new HostError(`secondFactor({ find }) must return a to of at most ${maxPlace} characters`)
   }
   assertMethods(factor.amr, 'secondFactor({ find })')
   return factor
@@ -92,7 +91,7 @@ const isRightCode = async (
   const isRight: unknown = await callHost('verify of secondFactor({ find })', () => factor.verify(code))
   // An object such as { valid: false } must not sign a user in.
   if (isRight && isRight !== true) {
-    throw new TypeError('latchkey: verify of secondFactor({ find }) must return true or false')
+    throw new HostError('verify of secondFactor({ find }) must return true or false')
   }
   return isRight === true && isFirstUse(server, subject, code)
 }

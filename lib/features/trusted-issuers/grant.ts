@@ -9,6 +9,7 @@ import { openWithKeys } from '../../outbound/client-jwks.ts'
 import { allowedScopes, type Client } from '../../protocol/clients/client.ts'
 import { clientAssertionAlgorithms } from '../../protocol/clients/client-assertion.ts'
 import { type Explanation, listed, readable } from '../../protocol/explanation.ts'
+import { HostError } from '../../protocol/problem.ts'
 import { refusal } from '../../protocol/refusal.ts'
 import { type AuthorizationDetail, checkedDetails } from '../../protocol/requests/authorization-details.ts'
 import { parseResources, scopesWithin } from '../../protocol/requests/resource.ts'
@@ -111,7 +112,7 @@ const organizationOf = async ({ issuer, claims }: Assertion): Promise<string | u
     issuer.organization?.(claims),
   )
   if (named === undefined || typeof named === 'string') return named
-  throw new Error('latchkey: organization of trustedIssuers({ issuers }) must return a string or undefined')
+  throw new HostError('organization of trustedIssuers({ issuers }) must return a string or undefined')
 }
 
 /**

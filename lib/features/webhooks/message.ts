@@ -1,3 +1,4 @@
+import { HostError } from '../../protocol/problem.ts'
 import type { Delivery } from './lanes.ts'
 
 type StandardWebhooks = typeof import('standardwebhooks')
@@ -11,10 +12,10 @@ export const loadStandardWebhooks = async (): Promise<StandardWebhooks> => {
   try {
     return await import('standardwebhooks')
   } catch (cause) {
-    throw new Error(
-      'latchkey: webhooks() needs the package standardwebhooks; run: npm install standardwebhooks@1',
-      { cause },
-    )
+    throw new HostError('webhooks() needs the package standardwebhooks', {
+      fix: 'run: npm install standardwebhooks@1',
+      cause,
+    })
   }
 }
 

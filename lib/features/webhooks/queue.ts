@@ -19,7 +19,10 @@ const assertPatterns = (endpoints: WebhookEndpoints, types: readonly string[]): 
       (pattern) => !types.some((type) => !isOwn(type) && matchesPattern(pattern, type)),
     )
     if (wrong !== undefined)
-      refuse(`webhooks({ endpoints })['${name}'].events has ${wrong}, which is no event; see docs/events.md`)
+      refuse(
+        `webhooks({ endpoints })['${name}'].events has ${wrong}, which is no event`,
+        'see docs/events.md',
+      )
   }
 }
 

@@ -1,6 +1,7 @@
 import type { DetailDescription, DetailField, DetailType } from '../../options/authorization-details.ts'
 import { isObject } from '../../protocol/json.ts'
 import { lookUpLanguage } from '../../protocol/languages.ts'
+import { HostError } from '../../protocol/problem.ts'
 import { type AuthorizationDetail, detailEntry } from '../../protocol/requests/authorization-details.ts'
 import type { AuthorizationRequest } from '../../protocol/requests/authorization-request.ts'
 import type { ReceiptDetail } from '../../protocol/requests/consent.ts'
@@ -104,8 +105,8 @@ const described = async (
   )
   const description = Array.isArray(result) ? { fields: result } : result
   if (!isDescription(description)) {
-    throw new Error(
-      `latchkey: describe of authorizationDetails['${detail.type}'] must return a list of { label, value }, or { heading, button, fields }`,
+    throw new HostError(
+      `describe of authorizationDetails['${detail.type}'] must return a list of { label, value }, or { heading, button, fields }`,
     )
   }
   const { heading, button, fields } = description

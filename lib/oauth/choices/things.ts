@@ -9,6 +9,7 @@ import {
 } from '../../protocol/choices.ts'
 import type { Client } from '../../protocol/clients/client.ts'
 import { isObject, isPlainText } from '../../protocol/json.ts'
+import { HostError } from '../../protocol/problem.ts'
 import { parseThings, type Thing } from '../../protocol/things.ts'
 import { callHost } from '../../users/host-function.ts'
 import type { User } from '../../users/users.ts'
@@ -30,7 +31,7 @@ const checked = <Value>(name: string, check: () => Value): Value => {
   try {
     return check()
   } catch (cause) {
-    throw new Error(`latchkey: ${name} returned something else than it must`, { cause })
+    throw new HostError(`${name} returned something else than it must`, { cause })
   }
 }
 

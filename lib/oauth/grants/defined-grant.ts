@@ -3,6 +3,7 @@ import { allowedScopes, type Client } from '../../protocol/clients/client.ts'
 import { definedResources, definedScopes } from '../../protocol/clients/defined-grant.ts'
 import { isObject } from '../../protocol/json.ts'
 import { lengths } from '../../protocol/lengths.ts'
+import { HostError } from '../../protocol/problem.ts'
 import { refusal } from '../../protocol/refusal.ts'
 import { isLoginTime, unknownTime } from '../../protocol/requests/login.ts'
 import { parseResources, scopesWithin } from '../../protocol/requests/resource.ts'
@@ -57,10 +58,10 @@ const checkedDecision = (name: string, decision: unknown, now: number): GrantDec
     ['string', 'number', 'undefined'].includes(typeof decision.subject) &&
     decision.subject !== '' &&
     ['string', 'undefined'].includes(typeof decision.organization)
-  if (!isValid) throw new Error(`latchkey: the grant ${name} must return { subject, scopes, … } or undefined`)
+  if (!isValid) throw new HostError(`the grant ${name} must return { subject, scopes, … } or undefined`)
   if (decision.authTime !== undefined && !isLoginTime(decision.authTime, now)) {
-    throw new Error(
-      `latchkey: the grant ${name} must return authTime in epoch seconds, not in the future, or leave it out`,
+    throw new HostError(
+      `the grant ${name} must return authTime in epoch seconds, not in the future, or leave it out`,
     )
   }
   return decision as unknown as GrantDecision

@@ -4,6 +4,7 @@ import { allowedScopes, type Client, isPublic } from '../../protocol/clients/cli
 import { definedScopes } from '../../protocol/clients/defined-grant.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import { isObject, setMembers } from '../../protocol/json.ts'
+import { HostError } from '../../protocol/problem.ts'
 import { refusal } from '../../protocol/refusal.ts'
 import type { AuthorizationState } from '../../protocol/requests/authorization.ts'
 import { formatFor, parseResources, scopesWithin } from '../../protocol/requests/resource.ts'
@@ -108,7 +109,7 @@ const allowedBy = async (
     scopes !== undefined &&
     !(Array.isArray(scopes) && scopes.every((scope) => typeof scope === 'string'))
   ) {
-    throw new Error('latchkey: scopes of protocol.tokenExchange.allow must be a list of strings')
+    throw new HostError('scopes of protocol.tokenExchange.allow must be a list of strings')
   }
   return decision
 }

@@ -1,4 +1,5 @@
 import type { Client } from '../../protocol/clients/client.ts'
+import { HostError } from '../../protocol/problem.ts'
 import { type AuthorizationDetail, assertDetailTypes } from '../../protocol/requests/authorization-details.ts'
 import { askHost } from '../../users/host-function.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
@@ -15,9 +16,7 @@ const acceptedDetail = async (
   const parsed = await askHost('protocol.authorizationDetails.parse', () => type.parse?.(detail, { client }))
   if (parsed === undefined || parsed === null) return detail
   if (parsed.type !== detail.type) {
-    throw new Error(
-      `latchkey: parse of authorizationDetails['${detail.type}'] must return an object of this type`,
-    )
+    throw new HostError(`parse of authorizationDetails['${detail.type}'] must return an object of this type`)
   }
   return parsed
 }

@@ -3,6 +3,7 @@ import type { AccessRequest, AccessStep } from '../../options/access.ts'
 import type { ClientMetadata } from '../../protocol/clients/client-metadata.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import { isObject, setMembers } from '../../protocol/json.ts'
+import { HostError } from '../../protocol/problem.ts'
 import { refusal, temporarilyUnavailable } from '../../protocol/refusal.ts'
 import type { HostAnswer, HostRefusal } from '../../protocol/requests/decide.ts'
 import type { RequestInfo } from '../../protocol/requests/request-info.ts'
@@ -84,7 +85,7 @@ const ask = async (
     throw unavailable(error)
   }
   throw temporarilyUnavailable(
-    new Error("latchkey: access.allow must return true, false, { deny: 'a reason' } or { acr: ['a level'] }"),
+    new HostError("access.allow must return true, false, { deny: 'a reason' } or { acr: ['a level'] }"),
   )
 }
 

@@ -3,6 +3,7 @@ import type { ClaimsAsked, ClaimTarget } from '../../options/users.ts'
 import { claimNames, jsonOfClaim, protocolClaims, releasedClaims } from '../../protocol/claims.ts'
 import { allowedScopes, type Client, sectorOf } from '../../protocol/clients/client.ts'
 import { isObject, setMembers } from '../../protocol/json.ts'
+import { HostError } from '../../protocol/problem.ts'
 import { type ClaimsRequest, matchingClaims } from '../../protocol/requests/claims-request.ts'
 import { isStandardScope } from '../../protocol/scope.ts'
 import { callHost } from '../../users/host-function.ts'
@@ -92,8 +93,7 @@ export const tokenClaims = async (
     if (claims === undefined) continue
     const request = { ...askedOf(holder, target), resources }
     const added: unknown = await callHost('resources.claims', () => claims(user?.record, request))
-    if (!isObject(added))
-      throw new Error(`latchkey: claims of resources['${resource}'] must return an object`)
+    if (!isObject(added)) throw new HostError(`claims of resources['${resource}'] must return an object`)
     for (const [name, value] of Object.entries(added)) found[name] = jsonOfClaim(name, value)
   }
   return Object.fromEntries(Object.entries(found).filter(([name]) => !isOwnClaim(name)))

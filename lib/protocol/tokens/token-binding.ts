@@ -1,4 +1,5 @@
 import { isObject } from '../json.ts'
+import { HostError } from '../problem.ts'
 
 /** A key or a certificate that the client must prove to have, with its SHA-256 thumbprint in base64url. */
 export interface KeyBinding {
@@ -72,7 +73,7 @@ export const formatBinding = (binding: TokenBinding): string | null =>
 export const parseBinding = (stored: string): KeyBinding => {
   const [type, thumbprint] = stored.split(':')
   if ((type === 'dpop' || type === 'certificate') && isThumbprint(thumbprint)) return { type, thumbprint }
-  throw new Error('latchkey: the binding of a token is not one that this version knows')
+  throw new HostError('the binding of a token is not one that this version knows')
 }
 
 /** A binding as an explanation names it. The thumbprint is not secret. */

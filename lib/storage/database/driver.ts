@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
+import { HostError } from '../../protocol/problem.ts'
 import type { Driver, DriverOptions, Row, Value } from './types.ts'
 
 /** The parts of better-sqlite3 that are used. Types of drivers that the host may not have cannot be imported. */
@@ -187,7 +188,7 @@ export const driverOf = (knex: Knex, options: DriverOptions = {}): Driver => {
     name === 'sqlite3'
       ? 'use better-sqlite3 in your whole app. Never open one file with both in one process: their locks do not see each other, and the process can crash'
       : 'use better-sqlite3, pg or mysql2'
-  throw new Error(`latchkey: database client ${name} is not supported; ${remedy}`)
+  throw new HostError(`database client ${name} is not supported`, { fix: remedy })
 }
 
 /** @returns Knex's name of the driver */

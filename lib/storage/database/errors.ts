@@ -1,4 +1,5 @@
 import { OAuthError } from '../../protocol/errors.ts'
+import { HostError, problemInWords } from '../../protocol/problem.ts'
 import { refusal, temporarilyUnavailable } from '../../protocol/refusal.ts'
 
 const codeOf = (error: unknown): string | number | undefined => {
@@ -121,6 +122,7 @@ const withoutStatement = (message: string): string =>
 export const reasonOf = (error: unknown): string => {
   if (error instanceof OAuthError && error.cause !== undefined) return reasonOf(error.cause)
   if (!(error instanceof Error)) return String(error)
+  if (error instanceof HostError) return problemInWords(error)
   if (error.message !== '') return withoutStatement(error.message)
   if (error instanceof AggregateError && error.errors.length > 0) return reasonOf(error.errors[0])
   return 'code' in error ? String(error.code) : error.name

@@ -1,3 +1,4 @@
+import { HostError } from '../../protocol/problem.ts'
 import { execute } from './connection.ts'
 import { hasRolledBack, needsReconnect } from './errors.ts'
 import type { Database, Result, Transaction, Value } from './types.ts'
@@ -66,7 +67,7 @@ export const executeInTransaction = (
 ): Promise<Result> => {
   const answer = transaction.last.then(() => {
     if (transaction.failure !== undefined) throw transaction.failure
-    if (transaction.isOver) throw new Error('latchkey: a statement was run after the end of its transaction')
+    if (transaction.isOver) throw new HostError('a statement was run after the end of its transaction')
     return execute(db, transaction.connection, sql, bindings)
   })
   transaction.last = answer.catch((error: unknown) => {

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { exactCollations, type Schema, type SchemaChange } from '../../../migrations/migration.ts'
+import { HostError } from '../../protocol/problem.ts'
 import { driverName, privateClient, privateSchema, silence } from './driver.ts'
 import { isMissingTable, isUniqueViolation } from './errors.ts'
 import { schemaVersion } from './schema-version.ts'
@@ -18,8 +19,7 @@ const collationOf = async (knex: Knex): Promise<string | undefined> => {
   if (driverName(knex) !== 'mysql2') return undefined
   const [rows]: [{ Collation: string }[]] = await privateClient(knex).raw("show collation like 'utf8mb4%bin'")
   const found = exactCollations.find((name) => rows.some(({ Collation }) => Collation === name))
-  if (found === undefined)
-    throw new Error('latchkey: the database must be MariaDB 10.2, MySQL 8.0.17, or newer')
+  if (found === undefined) throw new HostError('the database must be MariaDB 10.2, MySQL 8.0.17, or newer')
   return found
 }
 
@@ -29,7 +29,7 @@ export const sourceOf = (migrations: Migrations, tablePrefix: string): Knex.Migr
   getMigrationName: (name) => name,
   getMigration: async (name) => {
     const change = migrations.get(name)
-    if (change === undefined) throw new Error(`latchkey: the migration ${name} does not exist`)
+    if (change === undefined) throw new HostError(`the migration ${name} does not exist`)
     const schema = async (knex: Knex): Promise<Schema> => ({
       schema: privateSchema(knex),
       name: (table) => `${tablePrefix}${table}`,
@@ -81,9 +81,9 @@ const configuration = (
 export const rollbackDatabase = async (db: Database, migrations: Migrations): Promise<string[]> => {
   const { newer } = await schemaVersion(db, migrations)
   if (newer.length > 0) {
-    throw new Error(
-      `latchkey: the database is newer than this version, by ${newer.join(', ')}; roll back with the version that made it`,
-    )
+    throw new HostError(`the database is newer than this version, by ${newer.join(', ')}`, {
+      fix: 'roll back with the version that made it',
+    })
   }
   const [, names] = await db.knex.migrate.rollback(configuration(migrations, db.prefix), true)
   return names
@@ -105,10 +105,10 @@ export const dropMigrations = async (db: Database, migrations: Migrations): Prom
 const isLocked = (error: unknown): boolean => error instanceof Error && error.name === 'MigrationLocked'
 // MariaDB commits the lock together with the first table, so the lock remains if the process is killed.
 const stillLocked = ({ prefix }: Database, cause: unknown): Error =>
-  new Error(
-    `latchkey: another process is migrating; if it was killed, this releases its lock: update ${prefix}migrations_lock set is_locked = 0`,
-    { cause },
-  )
+  new HostError('another process is migrating', {
+    fix: `if it was killed, this releases its lock: update ${prefix}migrations_lock set is_locked = 0`,
+    cause,
+  })
 // When two processes create Knex's tables at the same time, the second one finds them.
 const isCreationRace = (error: unknown): boolean =>
   isUniqueViolation(error) ||
@@ -177,8 +177,8 @@ const assertNamesFree = async (db: Database, migrations: Migrations): Promise<vo
   const taken: string[] = []
   for (const table of createdTables(migrations, db)) if (await exists(db, table)) taken.push(table)
   if (taken.length === 0 || (await isLockedNow(db)) || (await hasRun())) return
-  throw new Error(
-    `latchkey: the database has ${taken.join(', ')} already, and Latchkey did not create this: does another program use these names? Give Latchkey's tables others: database: { tablePrefix: 'auth_' }`,
+  throw new HostError(
+    `the database has ${taken.join(', ')} already, and Latchkey did not create this: does another program use these names? Give Latchkey's tables others: database: { tablePrefix: 'auth_' }`,
   )
 }
 

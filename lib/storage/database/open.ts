@@ -1,4 +1,5 @@
 import knexModule, { type Knex } from 'knex'
+import { HostError } from '../../protocol/problem.ts'
 import { connectionSettings, driverName, driverOf, privateHandle } from './driver.ts'
 import { writesSettled } from './group-commit.ts'
 import { assertSqliteRuns } from './sqlite-version.ts'
@@ -81,7 +82,8 @@ const openSqlite = (config: Knex.Config): Knex => {
   try {
     return knexModule(config)
   } catch (error) {
-    throw new Error('latchkey: the embedded database needs better-sqlite3; run: npm install better-sqlite3', {
+    throw new HostError('the embedded database needs better-sqlite3', {
+      fix: 'run: npm install better-sqlite3',
       cause: error,
     })
   }

@@ -1,4 +1,5 @@
 import { OAuthError } from '../../protocol/errors.ts'
+import { HostError } from '../../protocol/problem.ts'
 import { isMissingTable } from './errors.ts'
 import { query, textOf } from './statement.ts'
 import type { Database, Row } from './types.ts'
@@ -48,9 +49,9 @@ export const schemaVersion = async (
     return number !== undefined && !known.some((each) => each.startsWith(`${feature}${number}`))
   })
   if (breaking.length > 0) {
-    throw new Error(
-      `latchkey: this version is too old for the database, where ${breaking.join(', ')} has run; deploy a newer one`,
-    )
+    throw new HostError(`this version is too old for the database, where ${breaking.join(', ')} has run`, {
+      fix: 'deploy a newer one',
+    })
   }
   return { pending: known.filter((name) => !ran.includes(name)), newer }
 }

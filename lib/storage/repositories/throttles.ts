@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { OAuthError } from '../../protocol/errors.ts'
+import { HostError } from '../../protocol/problem.ts'
 import { isAhead, longestLock } from '../../protocol/stored-time.ts'
 import { isRetryable, isSyntaxError } from '../database/errors.ts'
 import { command, commandReturning, numberOf, query, textOf } from '../database/statement.ts'
@@ -112,7 +113,7 @@ export const incrementThrottles = async (
   const rows = await incrementAll(db, given.length, values)
   return given.map(({ key }) => {
     const row = rows.find((one) => textOf(one, 'key') === key)
-    if (row === undefined) throw new Error('latchkey: a count was not returned')
+    if (row === undefined) throw new HostError('a count was not returned')
     return { key, points: numberOf(row, 'points'), expiresAt: numberOf(row, 'expires_at') }
   })
 }

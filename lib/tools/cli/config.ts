@@ -6,6 +6,7 @@ import { OptionsError } from '../../options/check.ts'
 import { defaultFilename, developmentSecret, type SecretOf, storedSecret } from '../../options/development.ts'
 import type { AuthRouterOptions, Options } from '../../options/options.ts'
 import { resolveOptions } from '../../options/resolve.ts'
+import { problemInWords } from '../../protocol/problem.ts'
 import type { Command } from '../command.ts'
 
 const names = ['latchkey.config.js', 'latchkey.config.mjs', 'latchkey.config.ts']
@@ -89,7 +90,7 @@ const withoutConfig = (environment: NodeJS.ProcessEnv, secretOf: SecretOf): Opti
     return resolveOptions({}, environment, secretOf)
   } catch (error) {
     if (!(error instanceof OptionsError)) throw error
-    throw new OptionsError(`${error.message}\n${noFile}`)
+    throw new OptionsError(`${problemInWords(error)}\n${noFile}`)
   }
 }
 

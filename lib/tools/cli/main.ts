@@ -168,7 +168,7 @@ const answer = async (args: string[]): Promise<void> => {
 /** Shows the cause of a 503, such as why the database is unavailable. Clients never see it. */
 const messageOf = (error: unknown): string => {
   const isFault = error instanceof OAuthError && error.status >= 500 && error.cause !== undefined
-  return isFault ? `${error.message}: ${reasonOf(error.cause)}` : reasonOf(error).replace(/^latchkey: /, '')
+  return isFault ? `${error.message}: ${reasonOf(error.cause)}` : reasonOf(error)
 }
 
 const exitCodeOf = (error: unknown): number => {

@@ -28,9 +28,8 @@ const usesSqlite = ({ database: { knex } }: Options): boolean =>
     : knex.client === 'better-sqlite3'
 
 const driverFindings = ({ options, versions: { node, sqlite } }: Subject): Found => {
-  const problem = sqlite !== undefined && usesSqlite(options) ? sqliteProblem(sqlite, node) : undefined
-  const [message = '', fix = ''] = problem?.split('; ') ?? []
-  return problem !== undefined && error(message, fix)
+  const found = sqlite !== undefined && usesSqlite(options) ? sqliteProblem(sqlite, node) : undefined
+  return found && error(found.problem, found.fix)
 }
 
 const secretFindings = ({ options: { production, secrets } }: Subject): Found => {

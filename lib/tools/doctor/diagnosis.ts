@@ -1,3 +1,5 @@
+import { OAuthError } from '../../protocol/errors.ts'
+import { HostError } from '../../protocol/problem.ts'
 import { reasonOf } from '../../storage/database/errors.ts'
 import {
   type Check,
@@ -21,13 +23,12 @@ const findingsIn = (found: Found): readonly CheckFinding[] => {
 }
 
 /** The finding about a check that failed. Our own errors say what mends them. */
-const failureOf = (cause: unknown): CheckFinding => {
-  const reason = reasonOf(cause)
-  const [message = '', fix] = reason.split('; ')
-  return reason.startsWith('latchkey: ') && fix !== undefined
-    ? error(message.slice('latchkey: '.length), fix)
+const failureOf = (thrown: unknown): CheckFinding => {
+  const cause = thrown instanceof OAuthError ? thrown.cause : thrown
+  return cause instanceof HostError && cause.fix !== undefined
+    ? error(cause.problem, cause.fix)
     : error(
-        `could not be checked: ${reason}`,
+        `could not be checked: ${reasonOf(thrown)}`,
         'remove the cause that the message names, such as a missing permission',
       )
 }

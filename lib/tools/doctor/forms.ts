@@ -11,10 +11,10 @@ const largeForm = Array.from(
   (_, index) => [`doctor_${index}`, 'x'.repeat(valueLength)] as const,
 )
 
-/** A form that is refused for its content, if it arrives. */
-const repeated = [
+/** A form that is refused for its client, if it arrives. */
+const ofStranger = [
   ['grant_type', 'doctor'],
-  ['grant_type', 'doctor'],
+  ['client_id', 'latchkey-doctor'],
 ] as const
 
 /** What sanitizers escape, strip, trim or normalize: the last letter is an `e` and an accent. */
@@ -24,8 +24,7 @@ const delicate = ' a&<b>"\'$.%+/\\e\u0301 '
 const formRefusal = (answer: AppAnswer, before: string): Found => {
   if (isOurError(answer)) {
     return (
-      // The rule that this form breaks comes before all others.
-      answer.json?.error_description !== 'parameters must not be repeated' &&
+      answer.json?.error !== 'invalid_client' &&
       error(
         'a form of a client arrives empty: middleware has read the body and left nothing',
         `${before} that middleware`,
@@ -60,7 +59,7 @@ const formFindings = async (subject: MountedSubject): Promise<Found> => {
   const { mount } = subject
   if (issuerThere(subject) === undefined) return undefined
   const before = `move app.use('${mountPathOf(subject)}', oauth) before`
-  const refusal = formRefusal(await mount.post('/token', repeated), before)
+  const refusal = formRefusal(await mount.post('/token', ofStranger), before)
   if (refusal) return refusal
   const large = await mount.post('/token', largeForm)
   if (!isOurError(large)) {

@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { type Cause, type CauseName, causeAsText } from '../../events/connection-causes.ts'
+import type { Reason } from '../../protocol/refusal.ts'
 import { bearer, tokenType } from '../../protocol/tokens/token-binding.ts'
 import type { AppAnswer, Diagnosis } from '../check.ts'
 import { clockTolerance } from './database.ts'
@@ -43,6 +44,9 @@ export interface McpDiagnosis {
 }
 
 const stop = (name: CauseName, values: Cause['values'] = {}): Outcome => ({ cause: { name, values } })
+/** The reason of a refusal for the sake of a metadata document. */
+const documentUnusable: Reason = 'client_document_unusable'
+
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 const listOf = (value: unknown): readonly string[] =>
   Array.isArray(value) ? value.filter((item) => typeof item === 'string') : []
@@ -257,25 +261,6 @@ const errorAt = ({ headers }: AppAnswer, place: string, redirectUri: string): UR
   return searchParams.has('error') ? searchParams : undefined
 }
 
-/** How the server's words about a metadata document begin. */
-const ofClientId = 'client_id: '
-
-const entities: Readonly<Record<string, string>> = {
-  '&amp;': '&',
-  '&lt;': '<',
-  '&gt;': '>',
-  '&quot;': '"',
-  '&#39;': "'",
-}
-
-/** What our error page tells developers. */
-const detailOf = ({ text }: AppAnswer): string | undefined =>
-  text
-    .split('class="code"', 2)[1]
-    ?.split('<bdi>', 2)[1]
-    ?.split('<', 1)[0]
-    ?.replace(/&(?:amp|lt|gt|quot|#39);/g, (entity) => entities[entity] ?? entity)
-
 /** The scopes of the challenge that the token of the host would lack. */
 const lackingScopes = (
   scope: string | undefined,
@@ -305,7 +290,9 @@ const authorizeStep: Step = async (target, host, seen) => {
     ...(scope !== undefined && { scope }),
     ...(host.resource && { resource: target.url }),
   })
-  const open = (more = ''): Promise<AppAnswer> => target.ask(`${endpoint}?${request}${more}`)
+  // An error page in JSON has the reason, if developers may read it.
+  const open = (more = ''): Promise<AppAnswer> =>
+    target.ask(`${endpoint}?${request}${more}`, { headers: { Accept: 'application/json' } })
   const answer = await open()
   if (answer.status === 0 || answer.status >= 500)
     return stop('failed', { reason: `${endpoint}: ${answered(answer)}` })
@@ -317,10 +304,8 @@ const authorizeStep: Step = async (target, host, seen) => {
       const code = told.get('error') ?? ''
       return { cause: causeOfRefusal(request, seen, code, told.get('error_description') ?? code) }
     }
-    const reason = detailOf(answer) ?? `the answer is ${answered(answer)}`
-    return reason.startsWith(ofClientId)
-      ? stop('document-unreadable', { reason: reason.slice(ofClientId.length) })
-      : stop('request-refused', { reason })
+    const isAboutDocument = answer.json?.reason === documentUnusable
+    return stop(isAboutDocument ? 'document-unreadable' : 'request-refused', { reason: reasonOf(answer) })
   }
   const lacking = lackingScopes(scope, seen)
   return lacking === undefined

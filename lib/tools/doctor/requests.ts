@@ -1,6 +1,7 @@
 import { inspect } from 'node:util'
+import type { Problem } from '../../protocol/problem.ts'
 import { bearer, tokenType } from '../../protocol/tokens/token-binding.ts'
-import { insecureArrivals } from '../../web/http/arrival.ts'
+import { arrivalHeader, insecureArrivals } from '../../web/http/arrival.ts'
 import {
   type AppAnswer,
   type Check,
@@ -24,26 +25,31 @@ export const issuerThere = ({ mount: { discovery } }: MountedSubject): string | 
   return typeof issuer === 'string' ? issuer : undefined
 }
 
-/** What Latchkey says in a 503; undefined if it does not answer with one. */
-const outage = ({ mount: { discovery } }: MountedSubject): string | undefined =>
-  discovery.status === 503 && isOurError(discovery) ? String(discovery.json?.error_description) : undefined
+/** Whether Latchkey answers that it is unavailable. */
+const isOut = ({ mount: { discovery } }: MountedSubject): boolean =>
+  discovery.status === 503 && isOurError(discovery)
 
-const arrivalOf = (reason: string | undefined) =>
-  Object.values(insecureArrivals).find((arrival) => arrival.reason === reason)
+/** How the request arrived, by the name that a refusal has for it; undefined if it arrived as it should. */
+const arrivalAt = ({ mount: { discovery } }: MountedSubject): string | undefined =>
+  discovery.headers.get(arrivalHeader) ?? undefined
 
 const arrivalFindings = (subject: MountedSubject): Found => {
-  const arrival = arrivalOf(outage(subject))
-  return arrival && error(arrival.reason, arrival.fix)
+  const found = Object.entries<Problem>(insecureArrivals).find(([name]) => name === arrivalAt(subject))
+  return found && error(found[1].problem, found[1].fix)
 }
 
 const availabilityFindings = (subject: MountedSubject): Found => {
-  const said = outage(subject)
-  if (said === undefined || arrivalOf(said)) return undefined
-  const [
-    reason = said,
-    fix = 'see the log of the server, which has the cause. This command finds the secrets and the database in order, so compare its NODE_ENV, secrets and DATABASE_URL with those of the server',
-  ] = said.split('; ')
-  return error(`the server is not available: ${reason}`, fix)
+  if (!isOut(subject)) return undefined
+  const { discovery, url } = subject.mount
+  if (arrivalAt(subject) === 'otherIssuer')
+    return error('the server is not available: it has another issuer than this URL', `set issuer: '${url}'`)
+  return (
+    arrivalAt(subject) === undefined &&
+    error(
+      `the server is not available: ${discovery.json?.error_description}`,
+      'see the log of the server, which has the cause. This command finds the secrets and the database in order, so compare its NODE_ENV, secrets and DATABASE_URL with those of the server',
+    )
+  )
 }
 
 /** Who answers in the place of Latchkey, and what mends it. */
@@ -90,7 +96,7 @@ const strangerFinding = (subject: MountedSubject): Found => {
 }
 
 const issuerFindings = (subject: MountedSubject): Found => {
-  if (outage(subject) !== undefined) return undefined
+  if (isOut(subject)) return undefined
   const { url } = subject.mount
   const { issuer, basePath } = subject.options
   const found = issuerThere(subject)
@@ -266,12 +272,11 @@ const headerFindings = async (subject: MountedSubject): Promise<Found> => {
   ]
 }
 
-/** Each error page has an id of its own, so one that comes twice is kept by something in front of the server. */
-const errorId = /\b[0-9A-F]{4}-[0-9A-F]{4}-[0-9A-F]{2}\b/
-
 const cacheFindings = async (subject: MountedSubject): Promise<Found> => {
   if (issuerThere(subject) === undefined) return undefined
-  const idThere = async () => errorId.exec((await subject.mount.get('/authorize')).text)?.[0]
+  // Each error page has an id of its own. The other checks ask for it as HTML, at another URL.
+  const idThere = async () =>
+    (await subject.mount.get('/authorize?of=doctor', { Accept: 'application/json' })).json?.error_id
   const [first, second] = [await idThere(), await idThere()]
   return (
     first !== undefined &&

@@ -3,7 +3,7 @@ import { renderPageError } from '../../oauth/authorization/response.ts'
 import type { AuthorizationServer, ServerSetup } from '../../oauth/authorization-server.ts'
 import { sizes } from '../../protocol/lengths.ts'
 import { refusal } from '../../protocol/refusal.ts'
-import { insecureArrival } from '../http/arrival.ts'
+import { arrivalHeader, insecureArrival, insecureArrivals } from '../http/arrival.ts'
 import type { Context, Incoming, Outcome, PageContext } from '../http/context.ts'
 import { isSecure } from '../http/cookies.ts'
 import { errorRenderer, sendApiError, sendJsonError } from '../http/errors.ts'
@@ -30,10 +30,13 @@ const secureCheck = (server: ServerSetup): ((req: Request) => void) => {
   return (req) => {
     const arrival = insecureArrival(req, server.issuer)
     if (arrival === undefined) return
-    const { reason, fix } = arrival
-    if (!logged.has(reason)) server.options.logger.error(`latchkey: ${reason}; ${fix}`)
-    logged.add(reason)
-    throw refusal('request_not_https', { values: { problem: reason }, headers })
+    const { problem, fix } = insecureArrivals[arrival]
+    if (!logged.has(arrival)) server.options.logger.error(`latchkey: ${problem}; ${fix}`)
+    logged.add(arrival)
+    throw refusal('request_not_https', {
+      values: { problem },
+      headers: { ...headers, [arrivalHeader]: arrival },
+    })
   }
 }
 
@@ -53,7 +56,10 @@ const issuerCheck = (server: ServerSetup): ((req: Request) => void) => {
     server.options.logger.error(
       `latchkey: a request arrived at ${actual}, but the issuer is ${server.issuer}; if you open the app at that URL, set issuer: '${actual}'`,
     )
-    throw refusal('issuer_differs', { values: { issuer: server.issuer, url: actual }, headers })
+    throw refusal('issuer_differs', {
+      values: { issuer: server.issuer, url: actual },
+      headers: { ...headers, [arrivalHeader]: 'otherIssuer' },
+    })
   }
 }
 

@@ -10,13 +10,14 @@ import {
 } from '../../protocol/errors.ts'
 import { splitAtDifference } from '../../protocol/explanation.ts'
 import { hostLink } from '../../protocol/links.ts'
+import { HostError, problemInWords } from '../../protocol/problem.ts'
 import { EndedRequestError, type EndedState } from '../../protocol/requests/ended-request.ts'
 import { StoppedClientError, type StoppedState } from '../../protocol/requests/stopped-client.ts'
 import type { PageModels } from '../pages/page-models.ts'
 import type { Incoming } from './context.ts'
 import { jsonError, oauthErrorOf } from './json-error.ts'
 import { languageOf } from './language.ts'
-import { sendJsonAnswer } from './send.ts'
+import { sendJson, sendJsonAnswer } from './send.ts'
 import { pagesIn } from './send-page.ts'
 import { homeUrl } from './urls.ts'
 
@@ -27,11 +28,10 @@ import { homeUrl } from './urls.ts'
  */
 const failureOf = ({ message, cause }: OAuthError): string => {
   if (cause === undefined) return message
-  const { message: words = '', cause: inner, code, name = typeof cause } = Object(cause)
-  if (!String(words).startsWith('latchkey: ')) return String(code ?? name)
-  const own = String(words).slice('latchkey: '.length)
+  const { cause: inner, code, name = typeof cause } = Object(cause)
+  if (!(cause instanceof HostError)) return String(code ?? name)
   const { code: innerCode, name: innerName = typeof inner } = Object(inner)
-  return inner === undefined ? own : `${own}: ${innerCode ?? innerName}`
+  return [problemInWords(cause), ...(inner === undefined ? [] : [innerCode ?? innerName])].join(': ')
 }
 
 /** Logs and announces a server error under the id of the request. */
@@ -187,8 +187,11 @@ const clientOf = (
   return { name: clientName(client, language), uri }
 }
 
+/** Whether a program such as `latchkey doctor` asks, rather than a browser. */
+const asksForJson = (req: Incoming['req']): boolean => req.accepts(['html', 'json']) === 'json'
+
 /**
- * An error page. Outside production it also shows what was expected and received.
+ * An error page; in JSON, which has no more than the page, for a request that prefers it. Outside production it also shows what was expected and received.
  *
  * @param ways where links lead: to a client, to a sign-in, or to where this user looks after the client
  */
@@ -197,9 +200,17 @@ export const sendErrorPage = (
   error: OAuthError,
   ways: Pick<ErrorModel, 'client' | 'account' | 'signInUrl' | 'manageUrl'> = {},
 ): void => {
-  const { server, req, info, language = languageOf(server, req) } = incoming
+  const { server, req, res, info, language = languageOf(server, req) } = incoming
   const hasEnded = error instanceof EndedRequestError
+  const { status, headers } = error
+  if (status < 500) reportRefusal(incoming, error)
   const isManager = ways.manageUrl !== undefined
+  const isForDevelopers = isManager || !server.options.production
+  if (asksForJson(req)) {
+    const words = isForDevelopers && { error_description: error.message, reason: error.reason }
+    sendJson(res, { error: error.code, ...words, error_id: info.requestId }, { status, headers })
+    return
+  }
   const kind = pageKind(error, isManager)
   const leadsHome = hasEnded || ['forbidden', 'not-found', 'disabled', 'unapproved'].includes(kind)
   const model = {
@@ -208,13 +219,11 @@ export const sendErrorPage = (
     code: error.code,
     errorId: info.requestId,
     time: new Date(server.now() * 1000).toISOString(),
-    ...((isManager || !server.options.production) && forDevelopers(incoming, error)),
+    ...(isForDevelopers && forDevelopers(incoming, error)),
     mayRetry: req.method === 'GET',
     texts: hasEnded ? error.texts : undefined,
     ...(hasEnded && { client: clientOf(server, error, language) }),
     homeUrl: leadsHome ? homeUrl(server) : hostLink(server.options.pages.home),
   }
-  const { status, headers } = error
-  if (status < 500) reportRefusal(incoming, error)
   pagesIn(incoming, language).send('error', model, { status, headers })
 }

@@ -1,10 +1,11 @@
 import type { ServerResponse } from 'node:http'
 import { inspect } from 'node:util'
+import { HostError } from '../../protocol/problem.ts'
 import { UnsentError } from './send.ts'
 
 /** Express continues with the next handler for `undefined` and some strings. */
 const asError = (thrown: unknown): Error =>
-  thrown instanceof Error ? thrown : new Error('latchkey: a request could not be answered', { cause: thrown })
+  thrown instanceof Error ? thrown : new HostError('a request could not be answered', { cause: thrown })
 
 const giveUp = (res: ServerResponse, next: (error: Error) => void, thrown: unknown): void => {
   if (!res.headersSent && !(thrown instanceof UnsentError)) next(asError(thrown))

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import type { Response } from 'express'
+import { HostError } from '../../protocol/problem.ts'
 
 interface SendOptions {
   readonly status?: number
@@ -8,11 +9,11 @@ interface SendOptions {
 }
 
 /** An answer could not be written, because a hook of the host refused its headers. It would refuse others, too. */
-export class UnsentError extends Error {
+export class UnsentError extends HostError {
   override readonly name = 'UnsentError'
 
   constructor(cause: unknown) {
-    super('latchkey: the answer could not be written', { cause })
+    super('the answer could not be written', { cause })
   }
 }
 

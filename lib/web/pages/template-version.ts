@@ -4,6 +4,7 @@ import { createRequire } from 'node:module'
 import { extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Logger } from '../../options/server.ts'
+import { HostError } from '../../protocol/problem.ts'
 
 // A bundler that writes CommonJS leaves it empty.
 const here: string | undefined = import.meta.url
@@ -16,9 +17,9 @@ export const ownViews = folderOfPackage('../../../views/')
 const featureFolder = folderOfPackage('../../features/')
 
 if (!existsSync(featureFolder)) {
-  throw new Error(
-    'latchkey: its templates are not where its code is; if you bundle your server, leave latchkey out of the bundle, with esbuild by --external:latchkey',
-  )
+  throw new HostError('its templates are not where its code is', {
+    fix: 'if you bundle your server, leave latchkey out of the bundle, with esbuild by --external:latchkey',
+  })
 }
 
 /** Every folder with our templates and assets: that of the core, then those of the features. */

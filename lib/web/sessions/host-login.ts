@@ -2,6 +2,7 @@ import { hashAtIssuer, randomId } from '../../keys/secrets.ts'
 import { networkOf } from '../../limits/network.ts'
 import type { AuthorizationServer } from '../../oauth/authorization-server.ts'
 import type { HostLogin } from '../../options/login.ts'
+import { HostError } from '../../protocol/problem.ts'
 import { isEpochSeconds, isLoginTime } from '../../protocol/requests/login.ts'
 import { callHost } from '../../users/host-function.ts'
 import type { Context, PageContext } from '../http/context.ts'
@@ -12,13 +13,13 @@ export const hostLogin = async ({ server, req }: Context): Promise<HostLogin | u
   if (current === undefined) return undefined
   const login = (await callHost('login.current', () => current({ req }))) || undefined
   if (login?.authTime !== undefined && !isEpochSeconds(login.authTime)) {
-    throw new Error('latchkey: login.current must return authTime in epoch seconds, or leave it out')
+    throw new HostError('login.current must return authTime in epoch seconds, or leave it out')
   }
   if (login?.authTime !== undefined && !isLoginTime(login.authTime, server.now())) {
-    throw new Error('latchkey: login.current must not return an authTime in the future; is it a local time?')
+    throw new HostError('login.current must not return an authTime in the future; is it a local time?')
   }
   if (login?.acr !== undefined && !server.options.acrValues.includes(login.acr)) {
-    throw new Error('latchkey: login.current must return an acr that the option acrValues contains')
+    throw new HostError('login.current must return an acr that the option acrValues contains')
   }
   assertMethods(login?.amr, 'login.current')
   return login
@@ -62,5 +63,5 @@ export const hostLoginHash = (
 export const assertMethods = (amr: unknown, option: string): void => {
   if (amr === undefined) return
   if (Array.isArray(amr) && amr.length > 0 && amr.every((method) => typeof method === 'string')) return
-  throw new TypeError(`latchkey: ${option} must return amr as a list of strings, or leave it out`)
+  throw new HostError(`${option} must return amr as a list of strings, or leave it out`)
 }

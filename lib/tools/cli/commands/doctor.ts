@@ -138,7 +138,7 @@ const load = async (invocation: Invocation): Promise<Options> => {
     printNote(`rules: ${describeRules(process.env, options)}`)
     return options
   } catch (error) {
-    throw new UsageError(reasonOf(error).replace(/^latchkey: /, ''), { cause: error })
+    throw new UsageError(reasonOf(error), { cause: error })
   }
 }
 
