@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { HostError } from '../../protocol/problem.ts'
 import { execute, onConnection, withRetry } from './connection.ts'
 import { commitTogether, hasQueue } from './group-commit.ts'
 import { executeInTransaction } from './in-transaction.ts'
@@ -7,16 +8,20 @@ import type { Compiled, Database, Result, Row, Value } from './types.ts'
 /** Marks the place of a value in a statement that is being built. */
 class Placeholder {
   readonly name: string
-  constructor(name: string) {
+  /** Whose value it is, if the statement has several steps. */
+  readonly step: number
+  constructor(name: string, step: number) {
     this.name = name
+    this.step = step
   }
 }
 
 /** Knex accepts any object as a value to bind; its types ask for one of its own. */
 type Placeholders<Values> = { readonly [Name in keyof Values]: Knex.Value }
 
+type Table = (name: string) => Knex.QueryBuilder
 type Build<Values> = (
-  table: (name: string) => Knex.QueryBuilder,
+  table: Table,
   values: Placeholders<Values>,
   name: (table: string) => string,
   raw: Knex.RawBuilder,
@@ -26,31 +31,38 @@ type Build<Values> = (
  * SQLite plans a join again for each bound value that its planner looks at, which costs several times the read itself.
  * It does not look at an expression, and `+?` is the value itself (https://sqlite.org/queryplanner-ng.html#qpsg).
  */
-const placeholders = <Values>({ driver, knex }: Database): Placeholders<Values> =>
+const placeholders = <Values>({ driver, knex }: Database, step: number): Placeholders<Values> =>
   new Proxy({} as Placeholders<Values>, {
     get: (_target, name) => {
-      const placeholder = new Placeholder(String(name))
+      const placeholder = new Placeholder(String(name), step)
       return driver.dialect === 'sqlite'
         ? knex.raw('+?', [placeholder as unknown as Knex.Value])
         : placeholder
     },
   })
 
-const compile = <Values>(db: Database, build: Build<Values>): Compiled => {
-  const known = db.compiled.get(build)
-  if (known) return known
-  const name = (table: string): string => tableName(db, table)
-  const table = (given: string): Knex.QueryBuilder => db.knex(name(given))
+/** A statement as Knex builds it. */
+type Built = ReturnType<Build<never>>
+
+const built = <Values>(db: Database, build: Build<Values>, table: Table, step = 0): Built => {
   const raw: Knex.RawBuilder = db.knex.raw.bind(db.knex)
-  const built = build(table, placeholders<Values>(db), name, raw).toSQL()
-  const compiled = { ...built.toNative(), part: built.sql }
-  db.compiled.set(build, compiled)
+  return build(table, placeholders<Values>(db, step), (name) => tableName(db, name), raw)
+}
+
+const compiledOnce = (db: Database, key: object | string, statement: () => Built): Compiled => {
+  const known = db.compiled.get(key)
+  if (known) return known
+  const compiled = statement().toSQL().toNative()
+  db.compiled.set(key, compiled)
   return compiled
 }
 
-const bind = (compiled: Compiled, values: Readonly<Record<string, Value>>): Value[] =>
+const compile = <Values>(db: Database, build: Build<Values>): Compiled =>
+  compiledOnce(db, build, () => built(db, build, (name) => db.knex(tableName(db, name))))
+
+const bind = (compiled: Compiled, values: readonly Readonly<Record<string, Value>>[]): Value[] =>
   compiled.bindings.map((binding) =>
-    binding instanceof Placeholder ? (values[binding.name] ?? null) : (binding as Value),
+    binding instanceof Placeholder ? (values[binding.step]?.[binding.name] ?? null) : (binding as Value),
   )
 
 /** The full name of a table; `… as alias` stays as it is. */
@@ -73,7 +85,7 @@ const prepared =
   ) =>
   async (db: Database, values: Values): Promise<T> => {
     const compiled = compile(db, build)
-    return pick(await run(db, compiled.sql, bind(compiled, values)))
+    return pick(await run(db, compiled.sql, bind(compiled, [values])))
   }
 
 /** On SQLite a statement that writes is committed together with others. */
@@ -101,8 +113,8 @@ export const query = <Values extends Readonly<Record<keyof Values, Value>>>(
 export interface Write {
   /** Runs it alone. @returns the number of rows it touched */
   run(db: Database): Promise<number>
-  /** Its SQL with `?` for each value, and the values. */
-  part(db: Database): { readonly sql: string; readonly bindings: readonly Value[] }
+  readonly build: Build<never>
+  readonly values: Readonly<Record<string, Value>>
 }
 
 /** A statement that writes: run it with values, or keep it as a {@link Write}. */
@@ -123,12 +135,64 @@ export const command = <Values extends Readonly<Record<keyof Values, Value>>>(
   return Object.assign(write, {
     with: (values: Values): Write => ({
       run: (db) => write(db, values),
-      part: (db) => {
-        const compiled = compile(db, build)
-        return { sql: compiled.part, bindings: bind(compiled, values) }
-      },
+      build,
+      values,
     }),
   })
+}
+
+/** The tables of a step that only writes if this earlier step did. */
+const tablesAfter =
+  (db: Database, step: string): Table =>
+  (given) => {
+    const { knex } = db
+    const table = tableName(db, given)
+    const isReached = knex.raw('exists (select 1 from ??)', [step])
+    const insert = (row: Readonly<Record<string, Knex.Value>>): Knex.QueryBuilder => {
+      const columns = Object.keys(row)
+      const into = knex.raw(`?? (${columns.map(() => '??').join(', ')})`, [table, ...columns])
+      const values = columns.map((column) => knex.raw('?', [row[column] as Knex.Value]))
+      return knex(into).insert(knex.select(values).where(isReached))
+    }
+    return Object.assign(knex(table).where(isReached), { insert })
+  }
+
+/**
+ * Writes as the steps of one statement of PostgreSQL, each of which depends on the last update before it.
+ *
+ * @param updates the first writes. The statement returns how many rows the first touched as `step_0`, and so on
+ * @param writes the others: updates, deletions and insertions of one row
+ */
+export const chained = (
+  db: Database,
+  updates: readonly Write[],
+  writes: readonly Write[],
+): { readonly sql: string; readonly bindings: readonly Value[] } => {
+  const { knex } = db
+  const steps = [...updates, ...writes]
+  const key = [updates.length, ...steps.map(({ build }) => compile(db, build).sql)].join(';')
+  const compiled = compiledOnce(db, key, () => {
+    const counts = updates.map((_, place) =>
+      knex.raw('(select count(*) from ??) as ??', Array(2).fill(`step_${place}`)),
+    )
+    return steps.reduce(
+      (whole, { build }, place) => {
+        const before = Math.min(place, updates.length) - 1
+        const tables: Table =
+          before < 0 ? (name) => knex(tableName(db, name)) : tablesAfter(db, `step_${before}`)
+        const step = built(db, build, tables, place) as Knex.QueryBuilder
+        return whole.with(`step_${place}`, step.returning(knex.raw('1')))
+      },
+      knex.select(counts.length > 0 ? counts : knex.raw('1')),
+    )
+  })
+  return {
+    sql: compiled.sql,
+    bindings: bind(
+      compiled,
+      steps.map(({ values }) => values),
+    ),
+  }
 }
 
 /** A statement that writes and returns rows (`RETURNING`). */
@@ -139,14 +203,14 @@ export const commandReturning = <Values extends Readonly<Record<keyof Values, Va
 /** @throws Error when the SELECT did not name the column */
 const columnOf = (row: Row, column: string): unknown => {
   const value = row[column]
-  if (value === undefined) throw new Error(`latchkey: the column ${column} is missing from the row`)
+  if (value === undefined) throw new HostError(`the column ${column} is missing from the row`)
   return value
 }
 
 /** @throws Error when the SELECT did not name the column, or the value is null */
 const notNull = (row: Row, column: string): unknown => {
   const value = columnOf(row, column)
-  if (value === null) throw new Error(`latchkey: the column ${column} is null`)
+  if (value === null) throw new HostError(`the column ${column} is null`)
   return value
 }
 

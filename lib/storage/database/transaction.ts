@@ -1,9 +1,10 @@
+import { HostError } from '../../protocol/problem.ts'
 import { execute, onConnection, withRetry } from './connection.ts'
 import { isRetryable, isUniqueViolation } from './errors.ts'
 import { commitTogether, hasQueue } from './group-commit.ts'
 import { inTransaction, RolledBack } from './in-transaction.ts'
-import type { Write } from './statement.ts'
-import type { Database, Result, Value } from './types.ts'
+import { chained, type Write } from './statement.ts'
+import type { Database, Result } from './types.ts'
 
 /** If two transactions insert the same row, the loser retries and finds it. */
 const lostRace = (error: unknown): boolean => isRetryable(error) || isUniqueViolation(error)
@@ -29,7 +30,7 @@ export const transaction = async <T>(
   if (db.transaction !== undefined) {
     const result = await work(db)
     if (!(result instanceof RolledBack)) return result
-    throw new Error('latchkey: only a whole transaction can be rolled back')
+    throw new HostError('only a whole transaction can be rolled back')
   }
   return withRetry(
     () =>
@@ -87,40 +88,8 @@ export const writeAll = async (db: Database, writes: readonly Write[]): Promise<
   else if (only) await writeIf(db, [], writes)
 }
 
-/**
- * Makes a write depend on an earlier one.
- *
- * @throws Error for an insertion of several rows
- */
-const after = (sql: string, step: string | undefined): string => {
-  if (step === undefined) return sql
-  const exists = `exists (select 1 from ${step})`
-  if (!sql.startsWith('insert')) return `${sql} and ${exists}`
-  const dependent = sql.replace(/ values \(([?, ]+)\)/, ` select $1 where ${exists}`)
-  if (dependent === sql) throw new Error('latchkey: only an insertion of one row can have a condition')
-  return dependent
-}
-
-/** Runs writes as one statement of PostgreSQL. Each depends on the last update before it. */
+/** Runs writes as one statement of PostgreSQL. */
 const runChained = (db: Database, updates: readonly Write[], writes: readonly Write[]): Promise<Result> => {
-  const parts = [...updates, ...writes].map((write) => write.part(db))
-  const steps = parts.map(({ sql }, place) => {
-    const before = Math.min(place, updates.length) - 1
-    return `step_${place} as (${after(sql, before < 0 ? undefined : `step_${before}`)} returning 1)`
-  })
-  const counts = updates.map((_, place) => `(select count(*) from step_${place}) as step_${place}`)
-  const text = `with ${steps.join(', ')} select ${counts.join(', ') || '1'}`
-  const bindings = parts.flatMap((part): readonly Value[] => part.bindings)
-  const sql = numbered(db, text)
+  const { sql, bindings } = chained(db, updates, writes)
   return withRetry(() => onConnection(db, (connection) => execute(db, connection, sql, bindings)), lostRace)
-}
-
-/** The text with `$1`, `$2` and so on for each `?`. */
-const numbered = (db: Database, part: string): string => {
-  const known = db.compiled.get(part)
-  if (known) return known.sql
-  let count = 0
-  const sql = part.replace(/\?/g, () => `$${++count}`)
-  db.compiled.set(part, { sql, bindings: [], part })
-  return sql
 }

@@ -54,8 +54,6 @@ export interface Transaction {
 export interface Compiled {
   readonly sql: string
   readonly bindings: readonly unknown[]
-  /** The statement with `?` for each value, as a part of a larger one. */
-  readonly part: string
 }
 
 /** A write that waits for the next transaction. */
@@ -73,7 +71,7 @@ export interface Database {
   readonly knex: Knex
   readonly driver: Driver
   readonly prefix: string
-  /** Statements that are already built: by the function that builds them, or by the text of their parts. */
+  /** Statements that are already built: by the function that builds them, or by the texts of their steps. */
   readonly compiled: Map<object | string, Compiled>
   /** Facts about the database server: whether it lacks RETURNING, like MySQL. */
   readonly learned: { lacksReturning?: boolean }

@@ -103,11 +103,11 @@ const claimUnrevoked = command<Claim>((table, v, name) =>
 export const unlessRevoked = ({ subject, since, now }: AttemptStart & { readonly now: number }): Write => {
   const values = { hash: keyOf(subject), since, expiresAt: now + lifetime }
   return {
+    ...claimUnrevoked.with(values),
     run: async (tx) => {
       await claim(tx, values)
       return touchUnrevoked(tx, values)
     },
-    part: claimUnrevoked.with(values).part,
   }
 }
 
