@@ -89,7 +89,7 @@ export interface AuthRouter<Kind extends string = string> extends Router {
   /** Verifies access tokens of a resource for the MCP SDK's `requireBearerAuth`. */
   readonly tokenVerifier: TokenVerifierMaker
   /**
-   * What your own front end shows (`pages.url`): the page that this request asks for, as a value. It also takes a POST of the
+   * The page that this request asks for, as a value, for your own front end (`pages.url`). It also takes a POST of the
    * form. `res` gets cookies; you answer the request, unless the result is undefined: docs/front-end.md.
    *
    * @example
@@ -103,7 +103,7 @@ export interface AuthRouter<Kind extends string = string> extends Router {
   readonly interaction: Interactions['interaction']
   /** Announces what happens, for audit logs and metrics: `oauth.events.on('login.failed', …)`. It never carries a secret. */
   readonly events: EventListeners
-  /** What you report about your users: credentials revoked, logged out, erased. */
+  /** Call it when something happens to a user: credentials revoked, logged out, erased. */
   readonly users: UserLifecycle
   /** Lists and ends the sessions of your users. */
   readonly sessions: SessionAdministration
@@ -340,7 +340,7 @@ const pruningContext = (server: ServerSetup): PruningContext => {
 }
 
 /**
- * What the features add to the router.
+ * The members that the features add to the router.
  *
  * @throws OptionsError if the router has one of the names already
  */

@@ -64,7 +64,7 @@ export interface FeatureStorage {
   readonly expired: readonly RemoveExpired[]
 }
 
-/** What a feature adds to the protocol. */
+/** The additions of a feature to the protocol. */
 export interface FeatureProtocol {
   /** Grants of the token endpoint. */
   readonly grants?: readonly Grant[]
@@ -85,12 +85,12 @@ export interface FeatureProtocol {
 }
 
 /**
- * What a feature that is on adds to the server.
+ * The additions of a feature that is on.
  *
  * @typeParam Added what the host gets on the router
  */
 export interface ActiveFeature<Added extends object = object> extends StartedFeature {
-  /** What the host gets on the router, such as `{ passkeys: { removeAll } }`. */
+  /** Its members of the router, for the host, such as `{ passkeys: { removeAll } }`. */
   api?(server: ServerSetup): Added
   /** Endpoints beside the pages of the account and of operators. */
   readonly endpoints?: FeatureEndpoints
@@ -110,20 +110,20 @@ export interface ActiveFeature<Added extends object = object> extends StartedFea
   background?(server: ServerSetup): Promise<unknown>
 }
 
-/** What operators do with tokens of a feature: `latchkey token inspect` and `latchkey token revoke`. */
+/** The commands of operators for tokens of a feature: `latchkey token inspect` and `latchkey token revoke`. */
 export interface TokenCommands {
   inspect(context: CommandContext, value: string): Promise<InspectedToken | undefined>
   /** @returns what was revoked, in words; undefined if this feature has no such token */
   revoke(context: CommandContext, value: string): Promise<string | undefined>
 }
 
-/** What the command line, `latchkey preview` and the tests need of a feature. The server never loads it. */
+/** The part of a feature for the command line, `latchkey preview` and the tests. The server never loads it. */
 export interface FeatureTools {
   readonly commands?: readonly Command[]
   readonly tokens?: TokenCommands
-  /** What `latchkey doctor` asks the running server. */
+  /** Checks by which `latchkey doctor` asks the running server. */
   readonly mountChecks?: readonly Check<MountedSubject>[]
-  /** What `latchkey explain` adds to the events of a request: lines of text. */
+  /** Lines that `latchkey explain` prints below the events of a request. */
   explain?(context: CommandContext, events: readonly EventRecord[]): Promise<readonly string[]>
   /** Every state of its pages. */
   readonly samples?: readonly Sample[]
@@ -137,7 +137,7 @@ export interface FeatureTexts {
   readonly operators?: Readonly<Record<string, string>>
 }
 
-/** What features of one folder have in common, and what remains of them after `.off()`. */
+/** The part that the features of one folder have in common, and that remains of them after `.off()`. */
 export interface FeatureDefinition {
   /** Its own, such as that of its folder. Its migrations begin with it. */
   readonly name: string
@@ -147,7 +147,7 @@ export interface FeatureDefinition {
   readonly texts?: FeatureTexts
   /** The folder of its templates, for a feature outside this package. @default none */
   readonly views?: URL
-  /** What operators read about each type of event that it announces. @default none */
+  /** For operators: a description of each type of event that it announces. @default none */
   readonly events?: EventDescriptions<string>
   /** Loads its tools. @default none */
   tools?(): Promise<FeatureTools>
@@ -184,7 +184,7 @@ export const definitionsOf = (options: Pick<Options, 'features'>): readonly Feat
   return [...byName.values()]
 }
 
-/** What the features in a list keep and need, of options that are not checked. */
+/** The definitions of the features in a list that is not checked yet. */
 export const definitionsIn = (features: readonly Feature[] = []): readonly FeatureDefinition[] =>
   definitionsOf({ features: configuredFeatures(listed.check(features, 'features'), true) })
 

@@ -71,7 +71,7 @@ export const verifyBy = (
 ): VerifyRequest => {
   const judges = new Map<string, Judge>()
   const judgeFor = (scope: string | undefined, options: RequireTokenOptions | undefined) => {
-    // What a call is about differs from call to call.
+    // Each call is about something else.
     if (options?.choice !== undefined) return judgeBy(source, requirementOf(scope, options))
     const key = keyOf(scope, options)
     const known = judges.get(key)

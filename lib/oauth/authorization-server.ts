@@ -66,7 +66,7 @@ export interface UserData {
   revoke(tx: Database, subject: string): Promise<unknown>
   /** Removes every row about a user. It can be repeated after an error. */
   erase(server: ServerSetup, subject: string): Promise<unknown>
-  /** What counts wrong answers of a user and may lock the user out: operators see it and unlock it. @default nothing */
+  /** Counts wrong answers of a user and may lock the user out; operators see the lock and remove it. @default none */
   readonly answerCounter?: AnswerCounter
 }
 
@@ -89,11 +89,11 @@ export interface KnownFeature extends Texted {
   }
   /** The folder of its templates, if it is outside this package. */
   readonly views?: URL
-  /** What operators read about each type of event that it announces. */
+  /** For operators: a description of each type of event that it announces. */
   readonly events?: EventDescriptions<string>
 }
 
-/** What a feature does at the start. */
+/** A feature that takes part in the start of the server. */
 export interface StartedFeature {
   /** Prepares what requests need, when the server starts. The server is not ready if it throws. */
   start?(): Promise<void>
@@ -115,7 +115,7 @@ export interface ServerSetup {
   readonly endpoints: readonly EndpointDescription[]
   /** The features of the list, also after `.off()`: what they store outlives them. */
   readonly installed: readonly KnownFeature[]
-  /** What the features that are on add at a point. */
+  /** The additions of the features that are on, by extension point. */
   readonly added: Added
   /** Whether a feature is on, by the name of its function: `server.has('pushedRequests')`. */
   has(name: string): boolean

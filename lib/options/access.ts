@@ -24,7 +24,7 @@ export interface AccessSteps {
 /** The name of a moment. */
 export type AccessStep = keyof AccessSteps
 
-/** What a user would use, as `access.allow` sees it. */
+/** A code or token that is about to be issued, as `access.allow` sees it. */
 export interface AccessRequest extends Partial<WithRequest> {
   /** The client that would get the code or token, by the names of RFC 7591. */
   readonly client: Readonly<ClientMetadata> & { readonly client_id: string }
@@ -37,7 +37,7 @@ export interface AccessRequest extends Partial<WithRequest> {
   readonly step: AccessStep
 }
 
-/** What `access.allow` says. */
+/** The answer of `access.allow`. */
 export type AccessAnswer =
   | boolean
   /** The user is refused, for this reason. The page shows it to the user as text. */

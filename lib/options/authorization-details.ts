@@ -7,7 +7,7 @@ import { type Checked, callback, flag, type ObjectSchema, object, record, requir
 
 /** One line of an authorization detail on the consent page. */
 export interface DetailField {
-  /** What the value is, in the language of the page. */
+  /** The name of the value, in the language of the page. */
   label: string
   /** The value, as plain text. */
   value: string
@@ -34,7 +34,7 @@ const description = required(text('the heading on the consent page'))
 const members = {
   /** The heading of each object on the consent page: “Make a payment”. It is also the line on Connected apps. */
   description,
-  /** The same text in other languages, by language tag: `{ de: { description } }`. */
+  /** This text in other languages, by language tag: `{ de: { description } }`. */
   locales: record(
     object({
       /** The heading in this language. */

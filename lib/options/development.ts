@@ -16,7 +16,7 @@ const isLoopback = (issuer: unknown): boolean =>
 export const isProduction = ({ NODE_ENV = '' }: NodeJS.ProcessEnv, issuer: unknown): boolean =>
   NODE_ENV === 'production' || !(['', 'development', 'test'].includes(NODE_ENV) || isLoopback(issuer))
 
-/** What the rules are called. */
+/** The name of the rules that apply. */
 export const rulesName = (production: boolean): string => (production ? 'production' : 'development')
 
 /**

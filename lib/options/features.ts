@@ -43,7 +43,7 @@ type CertainlyAdded<Features> = Features extends readonly [infer First, ...infer
   : unknown
 
 /**
- * What the features of a list add to the router: all of it if the list is written in place, else each part perhaps.
+ * The members that the features of a list add to the router. If the list is not written in place, each may be missing.
  *
  * @typeParam Features the list
  */

@@ -40,13 +40,13 @@ const maxReason = 500
 const isError = (detail: unknown): detail is Error =>
   typeof detail === 'object' && detail !== null && 'message' in detail && typeof detail.message === 'string'
 
-/** What an error says; its code if it has no message, as when no address of a host answers. */
+/** The message of an error; its code if it has none, as when no address of a host answers. */
 const saidBy = (error: Error): string =>
   error instanceof HostError
     ? problemInWords(error)
     : error.message || String(Reflect.get(error, 'code') ?? error.name)
 
-/** What an error and its causes say, the outermost first. */
+/** The messages of an error and its causes, the outermost first. */
 const reasonsOf = (detail: unknown, causes = maxCauses): string[] => {
   if (typeof detail === 'string') return [detail]
   if (!isError(detail)) return []
@@ -60,7 +60,7 @@ const withReasons = (message: string, details: readonly unknown[]): string =>
     .map((reason) => visible(masked(reason)).slice(0, maxReason))
     .reduce((text, reason) => (text.includes(reason) ? text : `${text}: ${reason}`), visible(message))
 
-/** What a message is about, in texts that can be read; only the message if its details cannot be. */
+/** A message and its details, without hidden characters and passwords; only the message if the details cannot be read. */
 const plainWords = (message: string, details: readonly unknown[]): [string, ...unknown[]] => {
   try {
     return [withReasons(message, details), ...details.map(plainDetail)]

@@ -52,7 +52,7 @@ export interface NewLogin extends WithResponse {
   /** Authentication level; undefined if it has none. */
   readonly acr?: string | undefined
   /**
-   * What the session of your app had in it before the login emptied it. It may be of another user, so copy only what a visitor
+   * The content of your app's session before the login emptied it. It may be of another user, so copy only what a visitor
    * without a login can have, such as a cart. Empty with `session: 'own'`.
    */
   readonly previousSession: Readonly<Record<string, unknown>>
@@ -82,7 +82,7 @@ const membersOf = <User extends object>() => ({
   /** The URL of your login page. It sends the browser back to the URL in `return_to`. @default the built-in page */
   url: text(),
   /**
-   * What users type as their name on the built-in page: `'email'`, `'username'` or `'either'`. The label, the error and the
+   * The name that users type on the built-in page: `'email'`, `'username'` or `'either'`. The label, the error and the
    * keyboard of phones depend on it. @default `'email'` if `users.columns.username` is called so, else `'either'`
    */
   identifier: oneOf('email', 'username', 'either'),

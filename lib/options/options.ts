@@ -135,7 +135,7 @@ export const optionTree = object({
    * error is about.
    */
   storedEvents: flag(false),
-  /** What the server offers beside the protocol, such as `passkeys()`: functions of `latchkey/features`. */
+  /** Product features, such as `passkeys()`: functions of `latchkey/features`. */
   features,
 })
 
@@ -168,7 +168,7 @@ export interface AuthRouterOptions<
   Kind extends string = string,
 > extends Omit<GivenMembers<Tree['members']>, keyof OptionsAboutUsers<User, Kind> | 'features'>,
     OptionsAboutUsers<User, Kind> {
-  /** What the server offers beside the protocol: functions of `latchkey/features`, such as `[passkeys()]`. @default none */
+  /** Product features: functions of `latchkey/features`, such as `[passkeys()]`. @default none */
   features?: Features
 }
 

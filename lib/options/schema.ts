@@ -5,7 +5,7 @@ import { nearest, refuse } from './check.ts'
 
 /** Says what an option should be. */
 export interface Schema<Given = unknown, Checked = unknown> {
-  /** What it should be, in words that follow "must be". */
+  /** Words for a correct value, which follow "must be". */
   readonly what: string
   /**
    * @param value undefined if the option is not set
@@ -14,7 +14,7 @@ export interface Schema<Given = unknown, Checked = unknown> {
    * @throws OptionsError that names the path and what it should be
    */
   check(value: unknown, path: string, isWritten?: boolean): Checked
-  /** What a host may write: only a type. */
+  /** The type that a host may write. It never has a value. */
   readonly given?: Given
   readonly default?: unknown
   readonly isRequired?: boolean
@@ -22,7 +22,7 @@ export interface Schema<Given = unknown, Checked = unknown> {
   readonly range?: Range
   /** The members of an object: schemas by name. */
   readonly members?: object
-  /** What a list or a record consists of. */
+  /** The schema of each item of a list or record. */
   readonly of?: Schema
 }
 
@@ -35,12 +35,12 @@ export interface Range {
 /** Schemas by name. */
 export type Shape<Members> = { readonly [Name in keyof Members]: Schema }
 
-/** What a host may write. */
+/** The type that a host may write. */
 export type Given<Of> = Of extends Schema<infer Value, unknown> ? Value : never
-/** What the server reads. */
+/** The type that the server reads. */
 export type Checked<Of> = Of extends Schema<unknown, infer Value> ? Value : never
 
-/** What the server reads if it is set. */
+/** The type that the server reads, without undefined. */
 type Present<Of> = Exclude<Checked<Of>, undefined>
 
 type RequiredNames<Members> = {
@@ -86,14 +86,14 @@ export const custom = <Value, Result = Value>(
     value === undefined ? undefined : (check(value, path) ?? refuse(`${path} must be ${what}`)),
 })
 
-// What follows names the schemas that it is made of, so that declarations are short and keep the comments.
+// These types name the schemas that they wrap, so that declarations are short and keep the comments.
 
 /** A schema of a value that the host must set. */
 export interface Required<Of> extends Schema<Given<Of>, Present<Of>> {
   readonly isRequired: true
 }
 
-/** The same schema for an option that must be set. */
+/** Makes an option required. */
 export const required = <Of extends Schema>(schema: Of): Required<Of> => ({
   ...(schema as Schema<Given<Of>>),
   isRequired: true,
@@ -106,7 +106,7 @@ export const required = <Of extends Schema>(schema: Of): Required<Of> => ({
 /** A schema of a value with a default. */
 export interface WithDefault<Of> extends Schema<Given<Of>, Present<Of>> {}
 
-/** The same schema with a default. */
+/** Gives an option a default. */
 export const withDefault = <Of extends Schema>(value: Present<Of>, schema: Of): WithDefault<Of> => ({
   ...(schema as Schema<Given<Of>>),
   default: value,
@@ -269,13 +269,13 @@ export const either = <First extends Schema, Second extends Schema>(
 /** A schema of an object that may be absent. */
 export interface Optional<Of> extends Schema<Given<Of>, Checked<Of> | undefined> {}
 
-/** The same schema for an object that may be absent. */
+/** Lets an object be absent. */
 export const optional = <Of extends Schema>(schema: Of): Optional<Of> => ({
   ...(schema as Schema<Given<Of>>),
   check: (value, path) => (value === undefined ? undefined : (schema.check(value, path) as Checked<Of>)),
 })
 
-/** The same schema, but undefined is refused if it is written: an environment variable that is not set. */
+/** Refuses undefined where the host writes it, such as an environment variable that is not set. */
 export const explicit = <Of extends Schema>(schema: Of): Of => ({
   ...schema,
   check: (value: unknown, path: string, isWritten = false) =>

@@ -19,7 +19,7 @@ import {
 } from './schema.ts'
 import type { HostUser } from './users.ts'
 
-/** What a scope is about, in examples of the user's own. */
+/** Examples, from the user's own data, of the things that a scope covers. */
 export type ScopePreview =
   | readonly string[]
   | {
@@ -45,7 +45,7 @@ const names = (what: string): Schema<readonly string[], readonly string[] | unde
 
 const members = {
   ...words,
-  /** The same texts in other languages, by language tag: `{ de: { description, details } }`. */
+  /** These texts in other languages, by language tag: `{ de: { description, details } }`. */
   locales: record(scopeWords, languageTag),
   /** Claims that this scope reveals. @default none */
   claims: names('claim names'),
@@ -62,7 +62,7 @@ const members = {
   /** The user may untick the scope. */
   optional: flag(false),
   /**
-   * What the scope is about: who the user is (`'identity'`), what the client can see (`'read'`) or change (`'change'`), or
+   * The subject of the scope: who the user is (`'identity'`), what the client can see (`'read'`) or change (`'change'`), or
    * something else (`'other'`). It decides the order and the icons on the consent page. @default `'change'` for a scope of
    * high risk, else `'other'`
    */
@@ -78,7 +78,7 @@ export interface ScopeSchemas extends ScopeSchemasMembers {}
 
 const scope: ObjectSchema<ScopeSchemas> = object(members)
 
-/** What the consent page says about a scope, in one language. */
+/** The words of the consent page about a scope, in one language. */
 export type ScopeWords = Checked<typeof scopeWords>
 /** A scope of the host, checked. */
 export type Scope = Checked<typeof scope>
@@ -107,7 +107,7 @@ export const scopes = record(
   scopeName,
 )
 
-/** What each scope includes, by the option `scopes`. */
+/** The scopes that each scope includes, by the option `scopes`. */
 export const impliedScopes = ({
   scopes,
 }: {

@@ -58,9 +58,9 @@ export const secrets = custom<readonly (string | undefined)[], readonly [string,
 
 /** The part of `console` that Latchkey uses. */
 export interface Logger {
-  /** What happened in normal operation. */
+  /** An event of normal operation. */
   info(message: string, ...details: unknown[]): void
-  /** What an operator should look at. */
+  /** Something that an operator should look at. */
   warn(message: string, ...details: unknown[]): void
   /** A failure, with its cause. */
   error(message: string, ...details: unknown[]): void
@@ -103,7 +103,7 @@ const outboundMembers = {
    */
   allow: withDefault([], origins),
   /**
-   * The same for URLs of self-described clients. Anyone can make the server send GET requests to these origins, so list only
+   * Origins that may use http or a private address in URLs of self-described clients. Anyone can make the server send GET requests to them, so list only
    * servers that nothing but clients use.
    */
   allowSelfDescribed: withDefault([], origins),

@@ -31,7 +31,7 @@ export interface TokenExchangeRequest {
   readonly resources: readonly string[]
 }
 
-/** What `allow` allows. */
+/** The answer of `allow` to an exchange that it permits. */
 export interface TokenExchangeDecision {
   /** The scopes at most, also beyond those of the subject token. @default those of the subject token */
   readonly scopes?: readonly string[]

@@ -68,7 +68,7 @@ export interface WithRequest {
   readonly req: Request
 }
 
-/** What someone typed on the sign-in page. */
+/** A name and a password, as someone typed them on the sign-in page. */
 export interface PasswordAttempt extends WithRequest {
   readonly username: string
   readonly password: string

@@ -15,7 +15,7 @@ export const problemInWords = ({ problem, fix }: Pick<HostError, keyof Problem>)
  */
 export class HostError extends Error {
   override readonly name: string = 'HostError'
-  /** What is wrong. */
+  /** The mistake, without the mark of our messages. */
   readonly problem: string
   /** The line that mends it; undefined if that differs from case to case. */
   readonly fix: string | undefined

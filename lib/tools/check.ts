@@ -19,7 +19,7 @@ export interface Mount {
   readonly url: string
   /** The discovery document below the mount. */
   readonly discovery: AppAnswer
-  /** What the app reports about itself; undefined if it does not recognize our secret. */
+  /** The app's report about itself; undefined if it does not recognize our secret. */
   readonly report: SelfReport | undefined
   /** The lines `Set-Cookie` that arrived with the report. */
   readonly cookies: readonly string[]
@@ -37,10 +37,10 @@ export interface Mount {
  */
 export type Level = 'error' | 'warning' | 'note'
 
-/** What a check found. */
+/** A mistake that a check found. */
 export interface CheckFinding {
   readonly level: Level
-  /** What is wrong, with the values that show it. */
+  /** The mistake, with the values that show it. */
   readonly message: string
   /** The line or command that mends it. */
   readonly fix: string
@@ -62,7 +62,7 @@ export class StoppedError extends Error {
   }
 }
 
-/** What a check returns: `false` or `undefined` stands for no finding. */
+/** The result of a check: `false` or `undefined` stands for no finding. */
 export type Found = CheckFinding | false | undefined | readonly Found[]
 
 /** Versions that must fit together. */
@@ -73,7 +73,7 @@ export interface Versions {
   readonly sqlite: string | undefined
 }
 
-/** What every check may look at. */
+/** The subject of every check: the options and the machine. */
 export interface Subject {
   readonly options: Options
   readonly versions: Versions
@@ -81,14 +81,14 @@ export interface Subject {
   now(): number
 }
 
-/** The same with the database. */
+/** A subject with the database. */
 export interface StoredSubject extends Subject {
   readonly database: Database
-  /** The same pool with the names of the host, for its user table. */
+  /** The pool of `database`, with the names of the host, for its user table. */
   readonly hostKnex: Knex
 }
 
-/** The same with the running server. */
+/** A subject with the running server. */
 export interface MountedSubject extends Subject {
   readonly mount: Mount
 }
@@ -97,7 +97,7 @@ export interface MountedSubject extends Subject {
 export interface Check<S extends Subject> {
   /** Kebab-case, in JSON and in the documentation. */
   readonly id: string
-  /** What is in order if the check finds nothing. */
+  /** The statement that holds if the check finds nothing. */
   readonly title: string
   run(subject: S): Found | Promise<Found>
 }

@@ -88,7 +88,7 @@ export class Cancelled extends Error {
   override readonly name = 'Cancelled'
 }
 
-/** What an operator may know of a token. */
+/** A token, as far as an operator may know it. */
 export interface InspectedToken {
   readonly type: string
   /** `active`, or why it is refused. */

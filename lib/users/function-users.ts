@@ -31,7 +31,7 @@ export const createFunctionUsers = (functions: UserFunctions): Users => {
       if (!isLookup(username) || !isPassword(password)) return undefined
       const record = await recordOf({ username, password, req })
       const user = userOf('users.authenticate', record)
-      // What the hooks of the host get has one form. The check takes time, and the user may have been disabled meanwhile.
+      // Read again by `find`: hooks then always get the same form, and the user may have been disabled during the check.
       return user && find(user.subject)
     },
 

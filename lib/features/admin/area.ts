@@ -83,7 +83,7 @@ const refuse = async (context: PageContext): Promise<void> => {
 }
 
 /**
- * What the host answers to the question whether this request may use the admin pages.
+ * Asks the host whether this request may use the admin pages.
  *
  * @returns true, or the id of an administrator; undefined for everyone else
  * @throws TypeError if the host returns neither true, false nor a string
@@ -175,7 +175,7 @@ export const findNamedClient = async (
   })
 }
 
-/** What a page says before it acts on a client: its name, and how many users that concerns. */
+/** A client as a page names it before it acts: its name, and how many users that concerns. */
 export const clientInNumbers = async (
   { server, person }: OperatorContext,
   { client_id: id, client_name: name = id }: RegisteredClient,

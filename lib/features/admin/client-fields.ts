@@ -85,7 +85,7 @@ export const inParts = ({ inputs, ...form }: ClientForm): ClientFormParts => ({
   }),
 })
 
-/** What a client may be registered for: what is turned on, and what it has already. */
+/** The grants and scopes that a client may register: those that are turned on, and those that it has already. */
 export const choicesFor = (
   { server }: OperatorContext,
   { grant_types = [], scope }: Partial<Pick<RegisteredClient, 'grant_types' | 'scope'>> = {},

@@ -15,7 +15,7 @@ declare module '../../web/pages/page-models.ts' {
       /** Whether events are stored. */
       isOn: boolean
       action: string
-      /** What was searched for; empty strings stand for everything. The times are those of the inputs, in UTC. */
+      /** The filter of the search; empty strings stand for everything. The times are those of the inputs, in UTC. */
       filter: {
         user: string
         client: string
@@ -44,7 +44,7 @@ declare module '../../web/pages/page-models.ts' {
     // Names, ids and details may come from strangers. Times are ISO 8601.
     'operator-clients': OperatorPageModel &
       PageLinks & {
-        /** What is searched for; empty for all clients. */
+        /** The words of the search; empty for all clients. */
         query: string
         action: string
         /** The kind of the present filter, which a search keeps. */
@@ -111,7 +111,7 @@ declare module '../../web/pages/page-models.ts' {
         eventsUrl?: string
         /** Pages of features about the client. */
         links?: readonly OperatorLink[]
-        /** What was just done. `stale`: another administrator changed the client meanwhile, so nothing was saved. */
+        /** The last act. `stale`: another administrator changed the client meanwhile, so nothing was saved. */
         notice?: 'created' | 'saved' | 'rotated' | 'disabled' | 'enabled' | 'stale'
         /** A new secret, shown once. */
         secret?: string
@@ -184,7 +184,7 @@ declare module '../../web/pages/page-models.ts' {
           /** When it ended before that. */
           ended?: string
         })[]
-        /** What the features say about the user. */
+        /** The sections of the features about the user. */
         more: readonly SectionModel[]
         /** The page that asks whether to end everything. */
         deleteUrl: string
@@ -192,7 +192,7 @@ declare module '../../web/pages/page-models.ts' {
         /** Pages of features about the user. */
         links?: readonly OperatorLink[]
       }
-      /** What was just done. */
+      /** The last act. */
       notice?: 'removed' | 'revoked' | 'signed-out' | 'ended' | 'unlocked' | 'done'
     }
     'operator-keys': OperatorPageModel & {
@@ -233,7 +233,7 @@ declare module '../../web/pages/page-models.ts' {
         tokensUrl: string
         /** Whether there were more tokens than are counted. */
         isMoreTokens: boolean
-        /** What is wrong in the sections of other features, until someone looks after it. */
+        /** Troubles in the sections of other features, until someone looks after them. */
         alarms: readonly (OperatorTrouble & { url: string })[]
         /** Those that hurt most people first, of the last 24 hours. */
         troubles: readonly ShownTrouble[]
@@ -246,9 +246,9 @@ declare module '../../web/pages/page-models.ts' {
       nextKey?: { days: number; time: string }
       keysUrl: string
     }
-    /** What security standards require of the server. */
+    /** The requirements of security standards. */
     'operator-report': OperatorPageModel & {
-      /** What there is to do first. */
+      /** The most urgent group comes first. */
       groups: readonly {
         kind: 'not-met' | 'host' | 'by-configuration' | 'met'
         rows: readonly {
@@ -288,7 +288,7 @@ declare module '../../web/pages/page-models.ts' {
       /** Absent if it is not known, or is the login name. */
       fullName?: string
       id: string
-      /** What ends with everything of the user: how many of each, counted up to `maxCounted`. */
+      /** How many of each end with everything of the user, counted up to `maxCounted`. */
       usage?: { readonly logins: number; readonly clients: number; readonly authorizations: number }
       maxCounted: number
       run: PageForm

@@ -38,7 +38,7 @@ export interface Ending {
   end?: PageForm
 }
 
-/** What a user allowed a client at one time. */
+/** The access that a user gave a client at one time. */
 export interface ShownAuthorization extends Ending {
   id: string
   client: string

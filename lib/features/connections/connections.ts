@@ -186,7 +186,7 @@ const strangerOf = (events: readonly EventRecord[], surroundings: StopContext): 
 /** After so many events others have their turn. */
 const turn = 500
 
-/** What something is made of, one after another, with turns for other requests between. */
+/** Makes results of groups, one after another, with turns for other requests between. */
 const inTurns = async <Group, Result>(
   groups: readonly Group[],
   sizeOf: (group: Group) => number,

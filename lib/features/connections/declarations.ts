@@ -58,7 +58,7 @@ declare module '../../web/pages/page-models.ts' {
     // Names, ids and values may come from strangers.
     'operator-connections': OperatorPageModel & {
       action: string
-      /** What was searched for; empty strings stand for everything. */
+      /** The filter of the search; empty strings stand for everything. */
       filter: { client: string; user: string; stopped: boolean }
       /** Newest first. */
       connections: readonly ShownConnection[]

@@ -7,7 +7,7 @@ type RecordedType =
   | 'authorization.refused'
   | 'consent.shown'
 
-/** What operators read about the events that are announced for the sake of connections. Anyone can cause most of them. */
+/** For operators: the events that are announced for the sake of connections. Anyone can cause most of them. */
 export const eventDescriptions: EventDescriptions<RecordedType> = {
   'call.accepted': {
     group: 'tokens',

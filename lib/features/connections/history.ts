@@ -21,7 +21,7 @@ export interface History {
   readonly limitedAt: number | undefined
 }
 
-/** What is asked for; nothing asks for the newest connections of all. */
+/** Whose connections to read; without a member, the newest of all clients and users. */
 export interface HistoryFilter {
   readonly clientId?: string | undefined
   /** The id of the user. */
@@ -31,7 +31,7 @@ export interface HistoryFilter {
 /** Of one user, the most clients whose own events are read as well. */
 const maxClients = 20
 
-/** What programs send before a client is known of them, and where the id of a client that is gone is refused. */
+/** Events that name no client: programs are not known yet, or send the id of a client that is gone. */
 const unnamedTypes = ['call.refused', 'document.requested', 'request.refused', 'api.refused'] as const
 
 const clientIdsIn = (events: readonly EventRecord[]): string[] => [
@@ -48,7 +48,7 @@ const withDeleted = (events: readonly EventRecord[], clientIds: readonly string[
   })
 }
 
-/** What was read of the events. */
+/** The events that were read. */
 interface Reading {
   readonly events: readonly EventRecord[]
   readonly isWindow: boolean
@@ -58,7 +58,7 @@ interface Reading {
 
 /** By type, and those that name a client apart, so that what one of them has much of hides nothing of the others. */
 const readAll = async (database: Database, filter: HistoryFilter): Promise<Reading> => {
-  // The same event may be read by its client and by its type.
+  // An event may be read twice: by its client and by its type.
   const read = new Map<string, EventRecord>()
   let isWindow = false
   let since = 0
@@ -112,7 +112,7 @@ export const readConnections = async (
   const connections = await connectionsOf(withDeleted(events, clientIdsIn(events)), { resources })
   const asked = connections.filter(
     ({ clientId, subject, stop, time }) =>
-      // What stopped before may have gone on, by events that were not read.
+      // A connection that stopped before that time may have gone on in events that were not read.
       (stop === undefined || clientId === undefined || time >= since) &&
       (filter.clientId === undefined || clientId === filter.clientId) &&
       (filter.subject === undefined || subject === filter.subject),

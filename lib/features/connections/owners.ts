@@ -7,7 +7,7 @@ const nearby = 900
 /** Types of events that begin in a browser whose user is not known yet. */
 const openings: ReadonlySet<string> = new Set(['authorization.requested', 'device.requested'])
 
-/** What a user does in a browser, after such an event. */
+/** Events after which a user does something in a browser. */
 const acts: ReadonlySet<string> = new Set([
   'login.succeeded',
   'login.failed',
@@ -21,7 +21,7 @@ const acts: ReadonlySet<string> = new Set([
   'authorization.issued',
 ])
 
-/** What the program of a client sends; pages are opened by anyone who has the link. */
+/** Events that the program of a client causes; anyone who has the link opens pages. */
 const ofPrograms: ReadonlySet<string> = new Set(['api.refused', 'call.refused', 'call.accepted'])
 
 export const addressOf = (event: EventRecord): string =>

@@ -145,7 +145,7 @@ const record = (recorded: Recorded, seen: Sighting): string | undefined => {
   return undefined
 }
 
-/** What a client did before its tokens says nothing about what it does with them. */
+/** Forgets the acts of a client before its tokens: they say nothing about what it does with them. */
 const beginAnew = ({ strangers, clients, consents }: Recorded, event: AuthEvent<'tokens.issued'>): void => {
   if (event.address !== undefined) strangers.forget(event.address)
   clients.forget(ownerOf(event.clientId, event.subject))

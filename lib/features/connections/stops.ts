@@ -23,7 +23,7 @@ const differBySlash = (one: string, other: string): boolean =>
   one !== other && withoutSlash(one) === withoutSlash(other)
 const pathOf = (url: string): string | undefined => (URL.canParse(url) ? new URL(url).pathname : undefined)
 
-/** What a wrong path or resource of a call tells; undefined if they belong together. */
+/** The cause that a wrong path or resource of a call shows; undefined if they belong together. */
 const misplaced = (event: EventRecord, { resources }: StopContext): Cause | undefined => {
   const [path, resource] = [eventText(event, 'path'), eventText(event, 'resource')]
   if (path === undefined || resource === undefined) return undefined

@@ -125,7 +125,7 @@ const hasLongList = (input: Described): boolean => {
   return false
 }
 
-/** What a stranger says about themselves is read and stored again and again, so it is short. */
+/** Refuses long descriptions: the server reads and stores again and again how a stranger describes a client. */
 const assertShort = (input: Described): void => {
   if (bytesOf(input) > sizes.description)
     refuseClient(`the metadata of a client must not exceed ${sizes.description} bytes`)

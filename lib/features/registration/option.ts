@@ -70,7 +70,7 @@ export const quotas = {
    * docs/registration.md#limits.
    */
   registration: limit(60, 3600),
-  /** The same in a day. */
+  /** Registrations and their changes from one address in a day. */
   registrationDaily: limit(300, 86_400),
 }
 
@@ -85,7 +85,7 @@ export const documentMembers = {
    * @default none
    */
   verifiedOrigins: origins,
-  /** The same as `registration({ identityScopes })`, for these clients. */
+  /** `registration({ identityScopes })` for these clients. */
   identityScopes,
   /** Changes or refuses documents. @default accepts all that are valid */
   allow: callback<AllowClient>(),

@@ -88,7 +88,7 @@ export const setDocumentUnread = command<{
     .update({ read_at: v.readAt, fresh_until: v.freshUntil }),
 )
 
-// What never expires stays so: the comparison with null does not hold.
+// A client that never expires stays so: the comparison with null does not hold.
 const setUsed = command<{ clientId: string; now: number; expiresAt: number }>((table, v, _name, raw) =>
   table('client_registrations')
     .where({ client_id: v.clientId })

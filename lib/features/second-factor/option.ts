@@ -36,7 +36,7 @@ export interface SecondFactor {
   acr?: string
 }
 
-/** What the request that a user signs in for asks of the login. */
+/** The demands of a request on the login of its user. */
 export interface SecondFactorRequest extends WithRequest {
   /** The login needs one of these levels; empty if the request names none. */
   readonly acrValues: readonly string[]

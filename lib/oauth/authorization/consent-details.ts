@@ -72,7 +72,7 @@ const fieldsOf = (value: unknown, path: readonly string[], text: Text): DetailFi
     return [{ label: labelOf(path, text), value: words.join(', ') || nothing }]
   }
   const members = Object.entries(value as object)
-  // What an API may take as “everything” must not be hidden.
+  // An API may take an empty object or list as “everything”, so the page shows it.
   if (members.length === 0 && path.length > 0) return [{ label: labelOf(path, text), value: nothing }]
   return members.flatMap(([name, member]) => {
     const step = Array.isArray(value) ? String(Number(name) + 1) : name

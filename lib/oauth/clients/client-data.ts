@@ -70,15 +70,15 @@ export type Installed = readonly {
   readonly storage?: { readonly clients: ClientData | undefined } | undefined
 }[]
 
-/** What the features store about clients. */
+/** The tables of the features with data about clients. */
 export const clientDataIn = (installed: Installed): ClientData[] =>
   installed.flatMap(({ storage }) => storage?.clients ?? [])
 
-/** What the features keep about clients that describe themselves. */
+/** The features by which clients describe themselves. */
 export const selfDescriptionsIn = (installed: Installed): ClientSelfDescription[] =>
   clientDataIn(installed).flatMap(({ selfDescription }) => selfDescription ?? [])
 
-/** What the features know about clients that belong to users. */
+/** The features in which clients belong to users. */
 export const ownershipsIn = (installed: Installed): ClientOwnership[] =>
   clientDataIn(installed).flatMap(({ ownership }) => ownership ?? [])
 

@@ -330,7 +330,7 @@ const activeAuthorizations = query<{ subject: string; clientId: string }>((table
 )
 
 /**
- * What a user granted to one client for one organization, oldest first, locked until the end of the transaction.
+ * The authorizations of a user for one client and one organization, oldest first, locked until the end of the transaction.
  *
  * @param values.organization undefined if the host has none
  */

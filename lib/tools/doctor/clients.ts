@@ -12,14 +12,14 @@ const borrowed =
 /** Something about a registered value. */
 interface Problem {
   readonly level: Level
-  /** What is wrong with it. */
+  /** The mistake, in words that follow the value. */
   readonly text: string
   readonly fix: string
 }
 
 /** A value of a client, and what is wrong with it. */
 interface ClientProblem extends Problem {
-  /** What the value is, such as `redirect URI`. */
+  /** The kind of the value, such as `redirect URI`. */
   readonly kind: string
   readonly value: string
 }
@@ -131,7 +131,7 @@ export const clientChecks: readonly Check<StoredSubject>[] = [
   { ...scopes, run: ofEachClient(scopeProblems) },
 ]
 
-/** The same of clients that described themselves. A server does not make them when it starts: strangers can make it long. */
+/** Checks of clients that described themselves. A server does not make them when it starts: strangers can make it long. */
 export const strangerChecks: readonly Check<StoredSubject>[] = [
   { ...redirectUris, run: ofStrangers(redirectUriProblems) },
   { ...scopes, run: ofStrangers(scopeProblems) },

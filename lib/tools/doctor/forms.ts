@@ -17,7 +17,7 @@ const ofStranger = [
   ['client_id', 'latchkey-doctor'],
 ] as const
 
-/** What sanitizers escape, strip, trim or normalize: the last letter is an `e` and an accent. */
+/** Characters that sanitizers escape, strip, trim or normalize: the last letter is an `e` and an accent. */
 const delicate = ' a&<b>"\'$.%+/\\e\u0301 '
 
 /** Who refused a form in the place of Latchkey; undefined if Latchkey answered. */

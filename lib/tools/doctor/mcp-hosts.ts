@@ -24,11 +24,11 @@ export interface McpHost {
   readonly name: string
   /** The version that the record is of, if it is known. */
   readonly version?: string
-  /** What it does, in order. */
+  /** Its steps, in order. */
   readonly steps: readonly McpStep[]
   /** The body of its registration. */
   readonly registration?: Readonly<Record<string, unknown>>
-  /** What it publishes, with the URL as `client_id`. */
+  /** The metadata document that it publishes, with the URL as `client_id`. */
   readonly document?: Readonly<Record<string, unknown>> & { readonly client_id: string }
   /** The redirect URI of its authorization requests. */
   readonly redirectUri: string

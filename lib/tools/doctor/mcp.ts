@@ -14,7 +14,7 @@ interface Target {
   readonly ask: Ask
 }
 
-/** What a host has learned. */
+/** The answers that a host has seen so far. */
 interface Seen {
   /** The header of the answer 401. */
   readonly challenge?: string
@@ -37,7 +37,7 @@ export interface PlayedHost {
   readonly leftClient?: string
 }
 
-/** What `latchkey doctor --mcp` found. */
+/** The result of `latchkey doctor --mcp`. */
 export interface McpDiagnosis {
   readonly hosts: readonly PlayedHost[]
   readonly findings: readonly Diagnosis[]
@@ -70,7 +70,7 @@ const answered = ({ status, headers }: AppAnswer): string => {
   return headers.get('content-type')?.includes('html') ? `${status} with HTML` : String(status)
 }
 
-/** What the server says about a refusal. */
+/** The server's words about a refusal. */
 const reasonOf = (answer: AppAnswer): string =>
   textOf(answer.json?.error_description) ?? textOf(answer.json?.error) ?? `the answer is ${answered(answer)}`
 
@@ -136,7 +136,7 @@ const documentStep: Step = async ({ url, ask }, _host, { challenge }) => {
     : stop('unknown-resource', { received: url, expected: resource })
 }
 
-/** What every host needs of the metadata: S256 (MCP, RFC 7636) and clients without a secret. */
+/** Judges the metadata: every host needs S256 (MCP, RFC 7636) and clients without a secret. */
 const judged = (metadata: Readonly<Record<string, unknown>>): Outcome => {
   if (!listOf(metadata.code_challenge_methods_supported).includes('S256')) return stop('no-pkce')
   if (!listOf(metadata.token_endpoint_auth_methods_supported).includes('none'))
@@ -223,7 +223,7 @@ const scopesOf = ({ scopes, offlineAccess }: McpHost, seen: Seen): string | unde
   return offlineAccess && isListed ? [...words(asked), 'offline_access'].join(' ') : asked
 }
 
-/** What the server says about a client at the token endpoint, in JSON: a refresh with a token that no one has. */
+/** The refusal of an unknown client by the token endpoint, in JSON: a refresh with a token that no one has. */
 const refusalOf = async (
   { ask }: Target,
   { metadata }: Seen,
@@ -253,7 +253,7 @@ const causeOfRefusal = (request: URLSearchParams, seen: Seen, code: string, reas
   return { name: 'request-refused', values: { reason } }
 }
 
-/** What a redirect to the client says; undefined if the answer leads elsewhere, such as to the sign-in. */
+/** The error in a redirect to the client; undefined if the answer leads elsewhere, such as to the sign-in. */
 const errorAt = ({ headers }: AppAnswer, place: string, redirectUri: string): URLSearchParams | undefined => {
   const location = headers.get('location') ?? ''
   if (!URL.canParse(location, place) || !location.startsWith(redirectUri)) return undefined
@@ -267,7 +267,7 @@ const lackingScopes = (
   { challenge, document }: Seen,
 ): Cause['values'] | undefined => {
   const listed = Array.isArray(document?.scopes_supported) ? listOf(document.scopes_supported) : undefined
-  // What the resource does not have is left out.
+  // The server leaves out scopes that the resource does not have.
   const got = scope === undefined ? listed : words(scope).filter((each) => listed?.includes(each) ?? true)
   const lacking = words(parameterOf(challenge, 'scope')).filter((each) => got?.includes(each) === false)
   return lacking.length === 0
@@ -298,7 +298,7 @@ const authorizeStep: Step = async (target, host, seen) => {
     return stop('failed', { reason: `${endpoint}: ${answered(answer)}` })
   const isRefused = answer.status >= 400 || errorAt(answer, endpoint, redirectUri) !== undefined
   if (isRefused) {
-    // What a page says to people, `prompt=none` says to the client at once.
+    // With `prompt=none` the client gets the error that people would see on a page.
     const told = errorAt(await open('&prompt=none'), endpoint, redirectUri)
     if (told) {
       const code = told.get('error') ?? ''

@@ -52,7 +52,7 @@ const isLimitedByOthers = (answer: AppAnswer): boolean =>
   !isOurError(answer) &&
   !answer.headers.get('content-security-policy')?.startsWith(ownPolicy)
 
-/** What mends a rate limiter in front of the mount. */
+/** The fix for a rate limiter in front of the mount. */
 export const rateLimiterFix = (basePath: string): string =>
   `move app.use('${basePath || '/'}', oauth) before it, or let it skip that path: Latchkey has limits of its own`
 

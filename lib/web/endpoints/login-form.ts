@@ -61,9 +61,9 @@ export interface ProvenUser {
 export interface SignInMethod {
   /** Its name: the field of the login form that it fills in, its partial template, and `login.<name>` in its texts. */
   readonly field: string
-  /** What it adds to the `autocomplete` of the field before it, such as `webauthn`. */
+  /** An addition to the `autocomplete` of the field before it, such as `webauthn`. */
   readonly autocomplete?: string
-  /** What the script of the template needs; undefined if this account cannot use it. */
+  /** Input for the script of the template; undefined if this account cannot use the method. */
   prompt(context: PageContext, page: LoginPage): Promise<string | undefined>
   /** Whether a user could use it at this sign-in. The text `login.<name>.needed` says that the password alone is not enough. */
   isSetUp(context: PageContext, user: User, at: SignInMoment): Promise<boolean>

@@ -56,7 +56,7 @@ export interface OperatorTrouble {
   readonly count?: number
 }
 
-// What features add to the page about a user. Pages for operators are in English, and so are these words.
+// Sections of features on the page about a user. Pages for operators are in English, and so are these words.
 
 /** An act, which the page asks about first. */
 export interface UserAct {
@@ -109,11 +109,11 @@ export interface UserSection {
 
 export const featureUserSections = extensionPoint<UserSection>('operators.userSections')
 
-/** What a feature adds for the people who operate the server. */
+/** The additions of a feature for the people who operate the server. */
 export interface FeatureOperators {
   /** Pages for operators. They are served if a feature lets operators in. */
   readonly pages?: readonly OperatorPage[]
-  /** What it adds to the page about a user. */
+  /** Its sections on the page about a user. */
   readonly userSections?: readonly UserSection[]
   /**
    * Lets operators in.

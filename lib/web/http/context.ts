@@ -8,7 +8,7 @@ import type { RequestInfo } from '../../protocol/requests/request-info.ts'
 import type { PageModels, PageName } from '../pages/page-models.ts'
 
 /**
- * What a front end of the host does next: it shows a page with this model, or it sends the browser on. The status is that of
+ * The next step of a front end of the host: it shows a page with this model, or it sends the browser on. The status is that of
  * our own page, such as 400 after a wrong password.
  */
 export type Interaction =
@@ -56,7 +56,7 @@ export interface Incoming {
   readonly deliver: Deliver
 }
 
-/** What every handler gets: one immutable value per request, made in `route()`. */
+/** The argument of every handler: one immutable value per request, made in `route()`. */
 export interface Context extends Incoming {
   readonly server: AuthorizationServer
 }

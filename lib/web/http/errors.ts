@@ -47,7 +47,7 @@ export const reportServerError = (
   server.events.announce('request.failed', info, failure)
 }
 
-/** What an event says about a refusal. */
+/** The details of an event about a refusal. */
 const refusalOf = (
   { endpoint }: Incoming,
   { code, status, reason, message, clientId, explanation }: OAuthError,
@@ -159,7 +159,7 @@ const pageKind = (error: OAuthError, isManager: boolean): ErrorModel['kind'] => 
   return error.code === 'access_denied' && error.status === 403 ? 'forbidden' : 'error'
 }
 
-/** What the page says to those who write clients, outside production, and to those who look after the client. */
+/** Details for the people who write clients, outside production, and for those who look after the client. */
 const forDevelopers = (
   { server, info }: Incoming,
   { message, explanation }: OAuthError,

@@ -14,7 +14,7 @@ import { readCookie, setCookie } from './cookies.ts'
 import { queryOf } from './form.ts'
 import { ownPath } from './urls.ts'
 
-/** What is known of a request beyond its headers. */
+/** Wishes about the language that stand outside the headers of a request. */
 export interface LanguagePreference {
   /** `ui_locales` of the pending request (OIDC Core §3.1.2.1). */
   readonly requested?: readonly string[]

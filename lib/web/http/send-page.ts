@@ -130,7 +130,7 @@ const others: readonly HeaderMiddleware[] = [
   helmet.referrerPolicy({ policy: 'same-origin' }),
 ]
 
-/** What a page may load and where its forms may lead. */
+/** The sources that a page may load and the places where its forms may lead. */
 interface PageSources {
   /** Where the pending request will end. */
   readonly redirectUri: string | undefined

@@ -77,7 +77,7 @@ export interface AssetSources {
   readonly own: readonly string[]
   /** The host's, whose files replace ours. */
   readonly host?: string
-  /** What the options say of the look. */
+  /** The options about the look of the pages. */
   readonly brand: Brand
   /** Pictures and fonts of the host. */
   readonly files: readonly URL[]

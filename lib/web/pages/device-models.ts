@@ -1,7 +1,7 @@
 import type { AccountPageModel } from './account-page-model.ts'
 import type { PageForm } from './page-parts.ts'
 
-/** What people know a device by; both are absent if its browser did not say. */
+/** The words by which people know a device; both are absent if its browser did not say. */
 export interface ShownDevice {
   /** Such as `Chrome`. */
   browser?: string | undefined
@@ -17,7 +17,7 @@ export interface DeviceCard extends ShownDevice {
   lastUsed: string
 }
 
-/** What was just ended. */
+/** The devices that the user has just signed out. */
 export interface DevicesDone {
   kind: 'ended' | 'others'
   /** With `ended`. */
@@ -49,7 +49,7 @@ export interface DevicePageModels {
     device?: DeviceCard
     /** How many devices there are. */
     count: number
-    /** What was signed in to there. */
+    /** The clients that the user signed in to there. */
     apps: readonly { readonly name: string }[]
     /** The host itself reports the login, and may do so again. */
     isAtHost: boolean

@@ -1,4 +1,4 @@
-/** What a layout is given to show that it uses it: a page with everything that a layout adds to one. */
+/** The probe for layouts: a page with everything that a layout can add to one. */
 export const probe = {
   title: 'probe',
   failed: false,
@@ -15,7 +15,7 @@ export const probe = {
 const attribute = (tag: string, name: string): string | undefined =>
   new RegExp(`\\s${name}=["']?([^"'>\\s]+)`, 'i').exec(tag)?.[1]
 
-/** What a tag does for a page: the file that it loads, the refresh, the wide card, or an element with an id. */
+/** The use of a tag for a page: the file that it loads, the refresh, the wide card, or an element with an id. */
 const useOf = (tag: string): string | undefined => {
   if (/^<script\b/i.test(tag)) return attribute(tag, 'src')
   if (/^<link\b/i.test(tag))
@@ -28,7 +28,7 @@ const usesIn = (html: string): Set<string> =>
   new Set([...html.matchAll(/<[a-z][^>]*>/gi)].flatMap(([tag]) => useOf(tag) ?? []))
 
 /**
- * What our layout does with the probe and the layout of a host does not: stylesheets, scripts and what they work with.
+ * The uses that our layout makes of the probe and the layout of a host does not: stylesheets, scripts and what they work with.
  * Without them pages look broken or lose what their scripts protect.
  */
 export const leftOut = (ours: string, theirs: string): string[] => {

@@ -8,12 +8,12 @@ export interface OperatorSection {
   count?: number | undefined
 }
 
-/** What every page for operators has. */
+/** The members that every page for operators has. */
 export interface OperatorPageModel {
   sections: readonly OperatorSection[]
   /** Who uses the page, and whose server it is. */
   operator?: {
-    /** What the host calls the operator; absent if it did not say. */
+    /** The host's name for the operator; absent if the host gave none. */
     actor?: string
     issuer: string
     /** Whether the rules of development apply. */

@@ -37,7 +37,7 @@ export interface ConsentScope {
   group: 'identity' | 'read' | 'change' | 'other' | 'offline'
   /** The names of the resources at which the scope is asked for (RFC 8707); absent for a request without resources. */
   resources?: readonly string[]
-  /** What the scope reveals about this user: values in display order, such as a name and an address. */
+  /** The data of this user that the scope reveals: values in display order, such as a name and an address. */
   data?: readonly string[]
   /** Examples of the user's own, such as titles, and how many others there are. */
   preview?: { readonly items: readonly string[]; readonly more: number }
@@ -60,14 +60,14 @@ export type ConsentPreset = 'all' | 'read' | 'choose'
 export interface ConsentDetail {
   /** The object as the client sent it. */
   detail: { readonly type: string; readonly [member: string]: unknown }
-  /** What it is: the heading. */
+  /** The heading. */
   description: string
   /** The heading names this one object, such as “Pay €12.50”: it heads the page if the page shows no other object. */
   isNamed?: boolean
   /** Language of the heading (BCP 47), if it differs from the page. */
   language?: string
   fields: readonly { readonly label: string; readonly value: string }[]
-  /** What the button says that allows it, if the page shows no other object; "Allow" if undefined. */
+  /** The label of the button that allows it, if the page shows no other object; "Allow" if undefined. */
   button?: string
   /** The host's template, which replaces the fields. */
   partial?: string
@@ -86,9 +86,9 @@ export interface ThingRow {
 /** The things of one kind that the user chooses on the consent page: all, or some. */
 export interface ConsentThings {
   readonly kind: string
-  /** What the host calls several of them, such as “projects”. */
+  /** The host's word for several of them, such as “projects”. */
   readonly name: string
-  /** What is selected; posts as `choice:<kind>`. Absent if nothing is. */
+  /** The selected button; posts as `choice:<kind>`. Absent if none is. */
   readonly mode?: 'all' | 'these'
   /** Whether the user may choose all, also those that come later. */
   readonly mayAll: boolean
@@ -171,7 +171,7 @@ export interface PageModels extends DevicePageModels {
     retryAfter?: number
     /** With `unavailable`: the request id in the log. */
     errorId?: string
-    /** What users type as their name. @default 'either' */
+    /** The kind of name that users type. @default 'either' */
     identifier?: 'email' | 'username' | 'either'
     /** Pages of the host, which lead back here. */
     links?: { readonly forgotPassword?: string; readonly signUp?: string }
@@ -182,9 +182,9 @@ export interface PageModels extends DevicePageModels {
     /** Ways to sign in beside the password. The partial of the same name shows one. */
     methods?: readonly {
       readonly method: string
-      /** What its script needs. */
+      /** Input for its script. */
       readonly prompt: string
-      /** What it adds to the `autocomplete` of the field before it. */
+      /** An addition to the `autocomplete` of the field before it. */
       readonly autocomplete?: string
     }[]
     /** The only one of `methods` that is enough here: the page asks for no password. */
@@ -210,7 +210,7 @@ export interface PageModels extends DevicePageModels {
     client: ClientCard
     /** The user who is signed in. */
     username: string
-    /** What the host says, as text. */
+    /** The host's explanation, as text. */
     reason?: string
     /** `none`: the user belongs to no organization; `other`: not to the one that the client asks for. */
     lack?: OrganizationLack
@@ -264,7 +264,7 @@ export interface PageModels extends DevicePageModels {
       organizations: readonly Organization[]
       /** The id of the one that the consent page was for; absent if the user has not chosen yet. */
       current?: string
-      /** What was searched for; absent if there are few. It is asked for by GET, as `q` beside `authorization_request`. */
+      /** The words of the search; absent if there are few. They are sent by GET, as `q` beside `authorization_request`. */
       query?: string
       /** How many there are in all, and which of them are on this page. */
       range: { readonly first: number; readonly last: number; readonly total: number }
@@ -276,11 +276,11 @@ export interface PageModels extends DevicePageModels {
     client?: ClientCard
     /** The user who is signed in. */
     username: string
-    /** What the host calls several of them. */
+    /** The host's word for several of them. */
     name: string
     /** Those of this page; each posts as `thing:<id>`. */
     things: readonly ThingRow[]
-    /** What was searched for; posts as `q`. */
+    /** The words of the search; post as `q`. */
     query: string
     /** How many are chosen, on all pages. */
     count: number
@@ -376,7 +376,7 @@ export interface PageModels extends DevicePageModels {
     time: string
     /** For those who write the client; in production only with `manageUrl`. */
     detail?: string
-    /** What the request should have had and what it had; in production only with `manageUrl`. */
+    /** The value that the request should have had, and the one that it had; in production only with `manageUrl`. */
     explanation?: {
       readonly expected: string
       /** The first part is also expected. */

@@ -1,4 +1,4 @@
-// What pages of several kinds have.
+// Parts of models that pages of several kinds have.
 
 /** A form. */
 export interface PageForm {

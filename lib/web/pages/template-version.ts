@@ -54,7 +54,7 @@ export const copiedFiles = (): string[] =>
     .filter((name) => extname(name) === '.eta' || name === 'assets/style.css')
     .sort()
 
-/** The same for LF and CRLF line endings. */
+/** A hash of a template. LF and CRLF line endings make no difference. */
 const digest = (text: string): string =>
   createHash('sha256').update(text.replaceAll('\r\n', '\n')).digest('hex').slice(0, 12)
 

@@ -19,7 +19,7 @@ export interface LanguageChoice {
   readonly tag: string
   /** The name of the language in that language. */
   readonly name: string
-  /** The same page in this language; absent for the current one. */
+  /** The URL of this page in that language; absent for the current one. */
   readonly url?: string
 }
 

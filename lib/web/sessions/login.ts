@@ -156,7 +156,7 @@ export const startLogin = async (
   const { amr, acr } = proof ?? { amr: ['pwd'], acr: options.acr }
   const current = await loginOfSession(server, session.secretHash())
   const now = server.now()
-  // What the host remembers can only be taken back if it says how.
+  // A login that the host has remembered can only be undone if the host says how.
   if (options.remember && (await isRevoked(server.database, { subject, since }))) return undefined
   const previousSession = await session.renew()
   await callHost('login.remember', () =>

@@ -54,7 +54,7 @@ const typesOf = (
   return named.length === 0 ? [type] : named.map(([name]) => name)
 }
 
-/** What is read, each by its index. */
+/** The reads of a search, each by its index. */
 const readsFor = (
   { client, type }: EventFilter,
   user: EventsOfUser | undefined,

@@ -109,7 +109,7 @@ const factOf = (name: string, value: unknown): EventFact => {
   return { name, kind: 'text', value: String(value), ...(name === 'seconds' && { seconds: value }) }
 }
 
-/** What clients must read as it is written keeps its underscores. */
+/** A value in words. A string stays as it is, because clients must read it so. */
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : inWords(value))
 
 const factsOf = (context: OperatorContext, event: EventRecord, names: EventNames): EventFact[] => {

@@ -148,7 +148,7 @@ const clients = async (context: OperatorContext): Promise<Now['clients']> => {
   }))
 }
 
-/** What is wrong in the sections of other features. */
+/** Troubles in the sections of other features. */
 const alarmsOf = async (
   context: OperatorContext,
   others: readonly OperatorPage[],
@@ -185,7 +185,7 @@ const nowOf = async (context: OperatorContext, others: readonly OperatorPage[]):
 }
 
 /**
- * What happens now: the first of the admin pages.
+ * The first of the admin pages: the state of the server now.
  *
  * @param others the pages of other features
  */

@@ -16,7 +16,7 @@ export interface Trouble extends Pick<ShownTrouble, 'kind' | 'count' | 'reason'>
   readonly field: string | undefined
 }
 
-/** What the types of events are about. */
+/** The kind of trouble that each type of event shows. */
 const kinds: Readonly<Record<string, ShownTrouble['kind']>> = {
   'request.refused': 'people',
   'api.refused': 'requests',
@@ -82,7 +82,7 @@ const troubleOf = (events: readonly [EventRecord, ...EventRecord[]]): Trouble =>
 const rank = ({ kind, count }: Trouble): number => (kind === 'requests' ? count / 1000 : count)
 
 /**
- * What goes wrong, by client and reason; what hurts most people comes first.
+ * Troubles, by client and reason; those that hurt most people come first.
  *
  * @param events newest first
  */

@@ -40,7 +40,7 @@ const affectedBy = async (context: OperatorContext): Promise<(affects: Affects) 
   }
 }
 
-/** What an operator can set, each once, with all that it would meet. */
+/** The settings of these requirements, each once, with all that it would meet. */
 const settingsOf = (
   rows: readonly Assessed[],
   affectedOf: (affects: Affects) => Setting['affected'],
@@ -72,7 +72,7 @@ const groupsOf = async (context: OperatorContext): Promise<Group[]> => {
   })
 }
 
-/** What security standards require, and which setting of this server meets it. */
+/** The requirements of security standards, and the setting of this server that meets each of them. */
 export const reportPage: OperatorPage = {
   path: '/admin/report',
   section: 'report',

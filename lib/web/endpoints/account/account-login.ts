@@ -46,7 +46,7 @@ export const accountSignIn = (
   query: NamedParameters = {},
 ): { topic: string; parameters: NamedParameters; acrValues: readonly string[] } => {
   if (path === '/account') return { topic: 'account', parameters: {}, acrValues: [] }
-  // What the user adds there signs in at every level.
+  // A credential that the user adds there signs in at every level.
   const isHighest = accountPageAt(server, path)?.needsEveryLevel
   const acrValues = isHighest ? server.options.acrValues : []
   return { topic: path, parameters: { [pageParameter]: path, ...query }, acrValues }

@@ -30,7 +30,7 @@ const nameOf = async ({ server, language }: PageContext, clientId: string): Prom
   return client && clientName(client, language)
 }
 
-/** What a client may use of the user's things, and the page where that becomes less; nothing if the host has no kinds. */
+/** The user's things that a client may use, and the page that takes some away; nothing if the host has no kinds. */
 const accessOf = (
   { server, language }: PageContext,
   client: NamedClient,

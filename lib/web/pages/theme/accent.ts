@@ -35,7 +35,7 @@ const textColours = ['#fdfdfe', '#11151f'] as const
 // Loaded on first use: only a host with an accent colour needs it.
 const culori = (): typeof Culori => createRequire(import.meta.url)('culori')
 
-/** What accents are derived with; every result is `#rrggbb`. */
+/** The functions that derive accents; every result is `#rrggbb`. */
 const colourFunctions = () => {
   const { clampChroma, converter, differenceEuclidean, formatHex, wcagContrast } = culori()
   const toOklch = converter('oklch')
@@ -45,7 +45,7 @@ const colourFunctions = () => {
     if (hex === undefined) throw notAColour(text)
     return hex
   }
-  /** The same hue with another lightness; less colourful where sRGB cannot show it. */
+  /** A colour with another lightness and its own hue; less colourful where sRGB cannot show it. */
   const lighter = (hex: string, by: number): string => {
     const colour = toOklch(hex)
     if (colour === undefined) throw notAColour(hex)

@@ -1,7 +1,7 @@
 import type { Pages } from '../../../options/pages.ts'
 import { accentRules } from './accent.ts'
 
-/** What the options say of the look. */
+/** The options about the look of the pages. */
 export type Brand = Pick<Pages, 'accent' | 'font' | 'radius' | 'scheme'>
 
 /** A file of a font, with the weights that it has. */

@@ -19,7 +19,7 @@ export interface SchemeColours {
 
 const colour = /^(?:#[\da-f]{3,8}|(?!var\()[a-z]+(?:\([^()]*\))?)$/i
 
-/** What `:root` of a host's stylesheet sets `--surface` to. It fills narrow pages, so browsers show it around them. */
+/** The values of `--surface` in `:root` of a host's stylesheet. It fills narrow pages, so browsers show it around them. */
 export const surfacesOf = (css: string): SchemeColours => {
   const found: { light?: string; dark?: string } = {}
   const roots = css
