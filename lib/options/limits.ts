@@ -46,9 +46,9 @@ export const failures = {
   loginAccount: limit(50, day),
   /** Failed client authentication at `/token`, for one client from one address. */
   token: limit(30, 60),
-  /** Failed client authentication at `/introspect`, for one client from one address. */
+  /** Failed client authentication at `/introspect`. */
   introspect: limit(60, 60),
-  /** Failed client authentication at `/revoke`, for one client from one address. */
+  /** Failed client authentication at `/revoke`. */
   revoke: limit(60, 60),
   /** Invalid tokens at `/userinfo` from one address. A valid token always passes. */
   userinfo: limit(60, 60),

@@ -112,9 +112,6 @@ export interface LoginSchemas<User extends object = HostUser> extends LoginSchem
 
 export const login: ObjectSchema<LoginSchemas> = object(membersOf<HostUser>())
 
-/** Another way to sign in, which the host offers: a social network, or a company's own login. */
-export type LoginProvider = Checked<typeof provider>
-
 /** The pictures on the buttons of `login.providers`. */
 export const providerIcons = ({ providers = [] }: Checked<typeof login>): Picture[] =>
   providers.flatMap(({ icon }) => icon ?? [])

@@ -78,8 +78,6 @@ export interface ScopeSchemas extends ScopeSchemasMembers {}
 
 const scope: ObjectSchema<ScopeSchemas> = object(members)
 
-/** The words of the consent page about a scope, in one language. */
-export type ScopeWords = Checked<typeof scopeWords>
 /** A scope of the host, checked. */
 export type Scope = Checked<typeof scope>
 

@@ -18,13 +18,6 @@ const absoluteUri = /^[a-z][a-z0-9+.-]*:[\x21\x24-\x3b\x3d\x3f-\x5b\x5d\x5f\x61-
 export const isDefinedGrantType = (name: string): name is DefinedGrantType =>
   name.length <= 255 && absoluteUri.test(name) && !name.toLowerCase().startsWith(registered)
 
-/** Scopes and identifiers of resources, as a request asks for them or as the host decided. */
-export interface DefinedTarget {
-  readonly scopes: readonly string[]
-  /** If the host leaves them out, the token is for those that the request names. */
-  readonly resources?: readonly string[]
-}
-
 /**
  * The resources of a token: those that the request names, or else all that the host granted.
  *

@@ -20,12 +20,13 @@ class Placeholder {
 type Placeholders<Values> = { readonly [Name in keyof Values]: Knex.Value }
 
 type Table = (name: string) => Knex.QueryBuilder
+type Built = Knex.QueryBuilder | Knex.Raw
 type Build<Values> = (
   table: Table,
   values: Placeholders<Values>,
   name: (table: string) => string,
   raw: Knex.RawBuilder,
-) => Knex.QueryBuilder | Knex.Raw
+) => Built
 
 /**
  * SQLite plans a join again for each bound value that its planner looks at, which costs several times the read itself.
@@ -41,24 +42,38 @@ const placeholders = <Values>({ driver, knex }: Database, step: number): Placeho
     },
   })
 
-/** A statement as Knex builds it. */
-type Built = ReturnType<Build<never>>
-
 const built = <Values>(db: Database, build: Build<Values>, table: Table, step = 0): Built => {
   const raw: Knex.RawBuilder = db.knex.raw.bind(db.knex)
   return build(table, placeholders<Values>(db, step), (name) => tableName(db, name), raw)
 }
 
+/** The tables; after a step of the same statement those of one that only writes if that step did. */
+const tablesOf =
+  (db: Database, after?: string): Table =>
+  (given) => {
+    const { knex } = db
+    const table = tableName(db, given)
+    if (after === undefined) return knex(table)
+    const isReached = knex.raw('exists (select 1 from ??)', [after])
+    const insert = (row: Readonly<Record<string, Knex.Value>>): Knex.QueryBuilder => {
+      const columns = Object.keys(row)
+      const into = knex.raw(`?? (${columns.map(() => '??').join(', ')})`, [table, ...columns])
+      const values = columns.map((column) => knex.raw('?', [row[column] as Knex.Value]))
+      return knex(into).insert(knex.select(values).where(isReached))
+    }
+    return Object.assign(knex(table).where(isReached), { insert })
+  }
+
 const compiledOnce = (db: Database, key: object | string, statement: () => Built): Compiled => {
   const known = db.compiled.get(key)
   if (known) return known
-  const compiled = statement().toSQL().toNative()
+  const compiled = { ...statement().toSQL().toNative(), id: db.compiled.size }
   db.compiled.set(key, compiled)
   return compiled
 }
 
 const compile = <Values>(db: Database, build: Build<Values>): Compiled =>
-  compiledOnce(db, build, () => built(db, build, (name) => db.knex(tableName(db, name))))
+  compiledOnce(db, build, () => built(db, build, tablesOf(db)))
 
 const bind = (compiled: Compiled, values: readonly Readonly<Record<string, Value>>[]): Value[] =>
   compiled.bindings.map((binding) =>
@@ -141,24 +156,8 @@ export const command = <Values extends Readonly<Record<keyof Values, Value>>>(
   })
 }
 
-/** The tables of a step that only writes if this earlier step did. */
-const tablesAfter =
-  (db: Database, step: string): Table =>
-  (given) => {
-    const { knex } = db
-    const table = tableName(db, given)
-    const isReached = knex.raw('exists (select 1 from ??)', [step])
-    const insert = (row: Readonly<Record<string, Knex.Value>>): Knex.QueryBuilder => {
-      const columns = Object.keys(row)
-      const into = knex.raw(`?? (${columns.map(() => '??').join(', ')})`, [table, ...columns])
-      const values = columns.map((column) => knex.raw('?', [row[column] as Knex.Value]))
-      return knex(into).insert(knex.select(values).where(isReached))
-    }
-    return Object.assign(knex(table).where(isReached), { insert })
-  }
-
 /**
- * Writes as the steps of one statement of PostgreSQL, each of which depends on the last update before it.
+ * Writes as the steps of one statement of PostgreSQL. Each depends on the last update before it.
  *
  * @param updates the first writes. The statement returns how many rows the first touched as `step_0`, and so on
  * @param writes the others: updates, deletions and insertions of one row
@@ -170,29 +169,23 @@ export const chained = (
 ): { readonly sql: string; readonly bindings: readonly Value[] } => {
   const { knex } = db
   const steps = [...updates, ...writes]
-  const key = [updates.length, ...steps.map(({ build }) => compile(db, build).sql)].join(';')
+  const key = [updates.length, ...steps.map(({ build }) => compile(db, build).id)].join()
   const compiled = compiledOnce(db, key, () => {
     const counts = updates.map((_, place) =>
-      knex.raw('(select count(*) from ??) as ??', Array(2).fill(`step_${place}`)),
+      knex.raw(`(select count(*) from step_${place}) as step_${place}`),
     )
     return steps.reduce(
       (whole, { build }, place) => {
         const before = Math.min(place, updates.length) - 1
-        const tables: Table =
-          before < 0 ? (name) => knex(tableName(db, name)) : tablesAfter(db, `step_${before}`)
+        const tables = tablesOf(db, before < 0 ? undefined : `step_${before}`)
         const step = built(db, build, tables, place) as Knex.QueryBuilder
         return whole.with(`step_${place}`, step.returning(knex.raw('1')))
       },
       knex.select(counts.length > 0 ? counts : knex.raw('1')),
     )
   })
-  return {
-    sql: compiled.sql,
-    bindings: bind(
-      compiled,
-      steps.map(({ values }) => values),
-    ),
-  }
+  const values = steps.map((step) => step.values)
+  return { sql: compiled.sql, bindings: bind(compiled, values) }
 }
 
 /** A statement that writes and returns rows (`RETURNING`). */

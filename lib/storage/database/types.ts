@@ -54,6 +54,8 @@ export interface Transaction {
 export interface Compiled {
   readonly sql: string
   readonly bindings: readonly unknown[]
+  /** Its number among those of the database. */
+  readonly id: number
 }
 
 /** A write that waits for the next transaction. */
@@ -71,7 +73,7 @@ export interface Database {
   readonly knex: Knex
   readonly driver: Driver
   readonly prefix: string
-  /** Statements that are already built: by the function that builds them, or by the texts of their steps. */
+  /** Statements that are already built: by the function that builds them, or by the numbers of their steps. */
   readonly compiled: Map<object | string, Compiled>
   /** Facts about the database server: whether it lacks RETURNING, like MySQL. */
   readonly learned: { lacksReturning?: boolean }

@@ -98,21 +98,7 @@ export const releaseSession = command<{ sid: string }>((table, v) =>
   table('logins').where({ sid: v.sid }).update({ session_hash: null }),
 )
 
-const insert = insertInto('logins', [
-  'sid',
-  'subject',
-  'auth_time',
-  'amr',
-  'acr',
-  'expires_at',
-  'browser_hash',
-  'host_login_hash',
-  'session_hash',
-  'idle_ends_at',
-  'user_agent',
-  'address',
-  'last_seen_at',
-])
+const insert = insertInto('logins', [...loginColumns, 'session_hash', 'user_agent', 'address'])
 
 /** A login that is about to be stored. */
 export interface NewLoginRecord extends LoginRecord, LoginPlace {
