@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core'
-import { device } from '../../lib/features/index.ts'
+import { device, personalAccessTokens } from '../../lib/features/index.ts'
 import { waitForHeading } from '../support/browser-person.ts'
 import { codesFor, deviceClients, poll } from '../support/device.ts'
 import { clients, people } from '../support/host.ts'
@@ -18,7 +18,7 @@ describeWith('chromium', 'the choice of projects in Chromium', () => {
   const app = useBrowserApp({
     clients: [{ ...clients[0]!, scope }, ...deviceClients],
     options: {
-      features: [device()],
+      features: [device(), personalAccessTokens()],
       scopes: {
         'notes:read': { description: 'See notes', group: 'read' },
         'notes:write': { description: 'Change notes', group: 'change', optional: true },
@@ -175,6 +175,43 @@ describeWith('chromium', 'the choice of projects in Chromium', () => {
         await waitForHeading(page, 'Your device is connected')
         const tokens = await answerOf(poll(app.host, codes))
         expect(idsIn(tokens as Awaited<ReturnType<typeof granted>>)).toEqual(['p1999'])
+      },
+      { javaScriptEnabled },
+    ),
+  )
+
+  test.each([
+    ['with', true],
+    ['without', false],
+  ])('%s script a user makes a token for some of 2,000 projects', (_, javaScriptEnabled) =>
+    app.visit(
+      async (page) => {
+        count = 2000
+        await page.goto(`${app.origin}/oauth/account/tokens/new`)
+        await page.fill('#username', ada.email)
+        await page.fill('#password', ada.password)
+        await page.click('#submit')
+        await page.fill('#name', 'Backup script')
+        await page.getByLabel('See notes').check()
+        await page.getByRole('button', { name: 'Choose…' }).click()
+        await page.waitForSelector('body[data-page=things]')
+        await page.getByLabel('Project 4', { exact: true }).check()
+        await page.getByRole('button', { name: 'Next' }).click()
+        await page.getByLabel('Project 60', { exact: true }).check()
+        await page.locator('[value=use]').click()
+        await page.getByText('Project 60', { exact: true }).waitFor()
+        expect(await page.inputValue('#name')).toBe('Backup script')
+        expect(await page.getByLabel('See notes').isChecked()).toBe(true)
+        for (const width of javaScriptEnabled ? [320, 1280] : []) {
+          await page.setViewportSize({ width, height: 700 })
+          expect({ width, found: await barriersOf(page) }).toEqual({ width, found: [] })
+        }
+        await page.getByRole('button', { name: 'Create token' }).click()
+        await page.waitForSelector('body[data-page=personal-tokens]')
+        const value = String(await page.textContent('#secret'))
+        const request = new Request(app.origin, { headers: { authorization: `Bearer ${value}` } })
+        const { auth } = await app.host.oauth.verify(request, 'notes:read')
+        expect(auth?.chosen('project' as never)).toEqual(['p4', 'p60'])
       },
       { javaScriptEnabled },
     ),

@@ -10,7 +10,7 @@ const heavier: readonly [pages: RegExp, most: number][] = [
   [/^(passkeys|second-factor-settings)/, 12_700],
   [/^(developer|service-account|organization-app(-|$))/, 13_600],
   [/^consent-things-presets/, 14_000],
-  [/^consent-things/, 13_600],
+  [/^(consent-things|personal-token-form-things)/, 13_600],
 ]
 const mostFor = (page: string): number => heavier.find(([pages]) => pages.test(page))?.[1] ?? most
 
@@ -67,10 +67,11 @@ describe.each(tags)('every page in every state, in the language %s', (language) 
       'management.css',
       /^(developer|personal-token|revoke-token|passkeys|organizations|organization-(apps|policy|app|remove|requests?|activity)(-|$)|service-account)/,
     ],
-    ['choices.css', /^((consent-)?things|narrow-client)/],
+    ['choices.css', /^((consent-)?things|narrow-client|personal-token-form-things)/],
   ]
-  /** The second stylesheet of a page, if it has one. */
-  const styleOf = (page: string): string | undefined => styles.find(([, names]) => names.test(page))?.[0]
+  /** The stylesheets of a page beside the one of all pages. */
+  const stylesOf = (page: string): string[] =>
+    styles.flatMap(([style, names]) => (names.test(page) ? [style] : []))
   const assetWeight = (name: string): number => views.asset(name)?.encoded('br')?.byteLength ?? 0
   const scriptWeight = (page: string): number =>
     scriptsOf(page).reduce((sum, name) => sum + assetWeight(name), 0)
@@ -98,7 +99,7 @@ describe.each(tags)('every page in every state, in the language %s', (language) 
         bytes:
           Buffer.byteLength(html) +
           assetWeight('style.css') +
-          assetWeight(styleOf(name) ?? '') +
+          stylesOf(name).reduce((sum, style) => sum + assetWeight(style), 0) +
           scriptWeight(name),
       }))
       .filter(({ name, bytes }) => bytes > mostFor(name))
@@ -108,7 +109,7 @@ describe.each(tags)('every page in every state, in the language %s', (language) 
   test('loads a stylesheet, a small picture, no script but its own, and nothing from elsewhere', () => {
     for (const [name, html] of pages) {
       const files = loaded(html).map((address) => address.replace(/\?v=[\w-]{16}$/, ''))
-      const own = [styleOf(name) ?? [], ...scriptsOf(name)].flat().map((file) => `/assets/${file}`)
+      const own = [...stylesOf(name), ...scriptsOf(name)].map((file) => `/assets/${file}`)
       const frames = [...html.matchAll(/<iframe src="([^"]+)"/g)].map(([, address]) => address)
       expect(frames).toHaveLength(name.endsWith('-frames') ? 1 : 0)
       const expected = ['/assets/icon.svg', '/assets/style.css', ...own, ...frames]
