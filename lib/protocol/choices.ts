@@ -69,6 +69,8 @@ export const unionChoices = (one: Choices, other: Choices): Choices => {
 export const isWithinChosen = (part: Chosen, whole: Chosen): boolean => {
   if (whole === 'all') return true
   if (part === 'all') return false
+  // A call is nearly always about one thing.
+  if (part.length === 1) return whole.includes(String(part[0]))
   const known = new Set(whole)
   return part.every((id) => known.has(id))
 }

@@ -9,5 +9,5 @@ export const isHostId = (id: unknown): id is string =>
   typeof id === 'string' &&
   id !== '' &&
   id.length <= maxHostId &&
-  !/[\p{Cc}\p{Cs}\ufffd]/u.test(id) &&
-  id === id.trim()
+  // Nearly all ids are such, and a guard looks at up to 200.
+  (/^[!-~]+$/.test(id) || (!/[\p{Cc}\p{Cs}\ufffd]/u.test(id) && id === id.trim()))

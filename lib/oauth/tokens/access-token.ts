@@ -195,7 +195,8 @@ export const verifyAccessToken = async (
     throw refusal('token_without_user', owner)
   }
   const scopes = isRuled(server) ? await scopesInUse(server, { ...token, organization }, client) : granted
-  const choices = family.choices && intersectChoices(family.choices, context?.choices ?? family.choices)
+  const choices =
+    family.choices && context?.choices ? intersectChoices(family.choices, context.choices) : family.choices
   const authorizationDetails = [
     ...tokenDetails(server, { client, resources, details, context }),
     ...choiceDetails(server.options.choices, scopes, choices ?? {}),
