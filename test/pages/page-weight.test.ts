@@ -67,7 +67,7 @@ describe.each(tags)('every page in every state, in the language %s', (language) 
       'management.css',
       /^(developer|personal-token|revoke-token|passkeys|organizations|organization-(apps|policy|app|remove|requests?|activity)(-|$)|service-account)/,
     ],
-    ['choices.css', /^((consent-)?things|narrow-client|personal-token-form-things)/],
+    ['choices.css', /^((consent-)?things|narrow-client|(personal-token|service-account)-form-things)/],
   ]
   /** The stylesheets of a page beside the one of all pages. */
   const stylesOf = (page: string): string[] =>
