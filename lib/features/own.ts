@@ -1,9 +1,17 @@
 // The parts for a feature in a host's own file: docs/feature-of-your-own.md. None of them is frozen before 1.0.
 
 import { flag, list, number, object, oneOf, required, seconds, text, withDefault } from '../options/schema.ts'
-import { command, numberOf, numberOrNull, query, textOf, textOrNull } from '../storage/database/statement.ts'
+import {
+  command,
+  insertInto,
+  numberOf,
+  numberOrNull,
+  query,
+  textOf,
+  textOrNull,
+} from '../storage/database/statement.ts'
 import { removeFrom } from '../storage/repositories/pruning/expired.ts'
-import { findAll, findOne, insertInto, isInserted } from '../storage/repositories/statements.ts'
+import { findAll, findOne, isInserted } from '../storage/repositories/statements.ts'
 
 export { byteForByte, type Schema as TableSchema, type SchemaChange } from '../../migrations/migration.ts'
 export type { EventDescription } from '../events/description.ts'

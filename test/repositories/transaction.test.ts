@@ -129,6 +129,17 @@ const transactionsOn = (
     }
   })
 
+  test('keeps the values of two statements apart whose SQL is the same', async () => {
+    const byName = command<{ name: string; now: number }>((table, v) =>
+      table('logins').where({ sid: v.name }).whereNull('ended_at').update({ ended_at: v.now }),
+    )
+    await createLogin(opened.database, login('by-sid'))
+    await createLogin(opened.database, login('by-name'))
+    expect(await writeIf(opened.database, [['first', ending('by-sid')]], [])).toBeUndefined()
+    const ended = byName.with({ name: 'by-name', now })
+    expect(await writeIf(opened.database, [['second', ended]], [])).toBeUndefined()
+  })
+
   test('writes nothing if the work throws', async () => {
     const used = replay()
     const work = transaction(opened.database, async (tx) => {

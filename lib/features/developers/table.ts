@@ -1,5 +1,6 @@
 import {
   command,
+  insertInto,
   jsonOrUndefined,
   numberOf,
   numberOrNull,
@@ -9,7 +10,7 @@ import {
 } from '../../storage/database/statement.ts'
 import type { Database, Row } from '../../storage/database/types.ts'
 import { type BatchParams, batchParams, keysIn } from '../../storage/repositories/pruning/batch.ts'
-import { findAll, findOne, insertInto, touches } from '../../storage/repositories/statements.ts'
+import { findAll, findOne, touches } from '../../storage/repositories/statements.ts'
 import type { DeveloperFields } from './rules.ts'
 
 /** `waiting`: the client, or a change of it, waits for approval. `refused`: it was refused. */
@@ -166,16 +167,7 @@ export const listWaiting = async (
 export const listOwnedClientIds = async (db: Database): Promise<string[]> =>
   (await everyId(db, {})).map((row) => textOf(row, 'client_id'))
 
-const insert = insertInto('client_owners', [
-  'client_id',
-  'subject',
-  'slot',
-  'status',
-  'created_at',
-  'requested_at',
-  'approved_at',
-  'revision',
-])
+const insert = insertInto('client_owners')
 
 /** A new client and its owner. */
 type NewClientOwner = Pick<ClientOwner, 'clientId' | 'subject' | 'status' | 'approvedAt'> & {

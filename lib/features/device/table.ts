@@ -1,5 +1,6 @@
 import {
   command,
+  insertInto,
   json,
   numberOf,
   query,
@@ -8,7 +9,7 @@ import {
   type Write,
 } from '../../storage/database/statement.ts'
 import type { Database, Row } from '../../storage/database/types.ts'
-import { findOne, insertInto, isInserted, touches } from '../../storage/repositories/statements.ts'
+import { findOne, isInserted, touches } from '../../storage/repositories/statements.ts'
 import { type DeviceCode, slowDownSeconds } from './rules.ts'
 
 const columns = ['hash', 'client_id', 'request', 'address', 'decision', 'created_at', 'expires_at']
@@ -23,16 +24,7 @@ const deviceCodeOf = (row: Row): DeviceCode => ({
   expiresAt: numberOf(row, 'expires_at'),
 })
 
-const insert = insertInto('device_codes', [
-  'hash',
-  'user_code_hash',
-  'client_id',
-  'request',
-  'address',
-  'poll_interval',
-  'created_at',
-  'expires_at',
-])
+const insert = insertInto('device_codes')
 
 /** A device code to store; times are in seconds. */
 export type NewDeviceCode = Pick<DeviceCode, 'hash' | 'request' | 'address' | 'expiresAt'> & {

@@ -1,7 +1,15 @@
 import type { EventCompanion } from '../../events/event-log.ts'
-import { command, json, numberOf, query, textOf, textOrNull } from '../../storage/database/statement.ts'
+import {
+  command,
+  insertInto,
+  json,
+  numberOf,
+  query,
+  textOf,
+  textOrNull,
+} from '../../storage/database/statement.ts'
 import type { Database, Row } from '../../storage/database/types.ts'
-import { findAll, insertInto } from '../../storage/repositories/statements.ts'
+import { findAll } from '../../storage/repositories/statements.ts'
 
 /** An event of an organization. */
 export interface OrganizationEvent {
@@ -20,7 +28,7 @@ export const eventsPerPage = 50
 const isListed = (type: string): boolean =>
   !['tokens.', 'authorization.', 'access.'].some((start) => type.startsWith(start))
 
-const insert = insertInto('organization_events', ['id', 'organization', 'time', 'expires_at'])
+const insert = insertInto('organization_events')
 
 /** Notes which stored events are about which organization. */
 export const activityCompanion: EventCompanion = {

@@ -1,6 +1,7 @@
 import { setMembers } from '../../protocol/json.ts'
 import {
   command,
+  insertInto,
   numberOf,
   numberOrNull,
   query,
@@ -9,7 +10,7 @@ import {
   textOrNull,
 } from '../../storage/database/statement.ts'
 import type { Database, Row } from '../../storage/database/types.ts'
-import { findAll, findOne, insertInto, touches } from '../../storage/repositories/statements.ts'
+import { findAll, findOne, touches } from '../../storage/repositories/statements.ts'
 
 /** `approved`: the member may use the app, although others must ask. */
 export type RequestStatus = 'waiting' | 'approved' | 'refused'
@@ -150,20 +151,7 @@ export const listRequestSlots = findAll(
   (row) => numberOrNull(row, 'slot') ?? 0,
 )
 
-const insert = insertInto('organization_app_requests', [
-  'id',
-  'organization',
-  'app',
-  'client_id',
-  'subject',
-  'status',
-  'scopes',
-  'redirect_uri',
-  'reason',
-  'created_at',
-  'slot',
-  'expires_at',
-])
+const insert = insertInto('organization_app_requests')
 
 /** Stores a request that waits. */
 export const createRequest = (

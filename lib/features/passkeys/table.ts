@@ -1,6 +1,7 @@
 import {
   command,
   flagOf,
+  insertInto,
   numberOf,
   numberOrNull,
   query,
@@ -10,7 +11,7 @@ import {
 import { transaction } from '../../storage/database/transaction.ts'
 import type { Database, Row } from '../../storage/database/types.ts'
 import { lockLogin } from '../../storage/repositories/logins.ts'
-import { findAll, findOne, insertInto, touches } from '../../storage/repositories/statements.ts'
+import { findAll, findOne, touches } from '../../storage/repositories/statements.ts'
 import type { ExportedPasskeys } from './declarations.ts'
 import type { Passkey } from './rules.ts'
 
@@ -40,7 +41,7 @@ const passkeyOf = (row: Row): Passkey => ({
   lastUsedAt: numberOrNull(row, 'last_used_at'),
 })
 
-const insert = insertInto('passkeys', columns)
+const insert = insertInto('passkeys')
 
 /** A passkey to store. */
 export interface NewPasskey extends Omit<Passkey, 'createdAt' | 'lastUsedAt'> {

@@ -1,6 +1,7 @@
 import type { Choices } from '../../protocol/choices.ts'
 import {
   command,
+  insertInto,
   jsonOrUndefined,
   numberOf,
   numberOrNull,
@@ -10,7 +11,7 @@ import {
   textOrNull,
 } from '../../storage/database/statement.ts'
 import type { Database, Row } from '../../storage/database/types.ts'
-import { findAll, findOne, insertInto, touches } from '../../storage/repositories/statements.ts'
+import { findAll, findOne, touches } from '../../storage/repositories/statements.ts'
 
 /** A personal access token, which a user made. Times are epoch seconds. */
 export interface PersonalToken {
@@ -90,18 +91,7 @@ export const listPersonalTokens = findAll(ofSubject, tokenOf)
 /** The numbers that the tokens of a user have. */
 export const listPersonalTokenSlots = findAll(ofSubject, (row) => numberOf(row, 'slot'))
 
-const insert = insertInto('personal_tokens', [
-  'hash',
-  'id',
-  'subject',
-  'slot',
-  'name',
-  'scopes',
-  'organization',
-  'choices',
-  'created_at',
-  'expires_at',
-])
+const insert = insertInto('personal_tokens')
 
 export interface NewPersonalToken extends Omit<PersonalToken, 'createdAt' | 'lastUsedAt'> {
   readonly hash: string

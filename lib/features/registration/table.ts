@@ -1,5 +1,6 @@
 import {
   command,
+  insertInto,
   numberOf,
   numberOrNull,
   query,
@@ -8,7 +9,7 @@ import {
   type Write,
 } from '../../storage/database/statement.ts'
 import type { Database, Row } from '../../storage/database/types.ts'
-import { findOne, insertInto, touches } from '../../storage/repositories/statements.ts'
+import { findOne, touches } from '../../storage/repositories/statements.ts'
 
 /** The row of a client that described itself, beside its metadata. */
 export interface ClientRegistrationRecord {
@@ -52,7 +53,7 @@ export interface NewClientRegistration extends ClientRegistrationRecord {
   readonly expiresAt: number | null
 }
 
-const insert = insertInto('client_registrations', [...columns, 'created_at', 'expires_at', 'network', 'site'])
+const insert = insertInto('client_registrations')
 
 /** @throws OAuthError whose cause is a unique violation when the client has one */
 export const createClientRegistration = (db: Database, client: NewClientRegistration): Promise<number> =>

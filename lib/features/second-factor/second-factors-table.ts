@@ -1,5 +1,6 @@
 import {
   command,
+  insertInto,
   numberOf,
   numberOrNull,
   query,
@@ -10,7 +11,7 @@ import {
 import { transaction } from '../../storage/database/transaction.ts'
 import type { Database } from '../../storage/database/types.ts'
 import { lockLogin } from '../../storage/repositories/logins.ts'
-import { findOne, insertInto, isInserted, touches } from '../../storage/repositories/statements.ts'
+import { findOne, isInserted, touches } from '../../storage/repositories/statements.ts'
 import type { ExportedSecondFactor } from './declarations.ts'
 
 /** The TOTP secret of a user. */
@@ -64,7 +65,7 @@ interface NewSecondFactor {
   readonly expiresAt: number
 }
 
-const insert = insertInto('second_factors', ['subject', 'secret', 'created_at', 'expires_at'])
+const insert = insertInto('second_factors')
 const removeReplaced = command<{ subject: string; replaced: string }>((table, v) =>
   table('second_factors')
     .where({ subject: v.subject, secret: v.replaced })
@@ -85,7 +86,7 @@ const confirm = command<{ subject: string; secret: string; step: number; now: nu
     .where('expires_at', '>', v.now)
     .update({ expires_at: null, last_step: v.step }),
 )
-const insertCode = insertInto('recovery_codes', ['hash', 'subject'])
+const insertCode = insertInto('recovery_codes')
 const removeCodes = command<{ subject: string }>((table, v) =>
   table('recovery_codes').where({ subject: v.subject }).delete(),
 )

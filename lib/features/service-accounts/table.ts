@@ -1,5 +1,6 @@
 import {
   command,
+  insertInto,
   numberOf,
   numberOrNull,
   query,
@@ -7,7 +8,7 @@ import {
   textOrNull,
 } from '../../storage/database/statement.ts'
 import type { Database, Row } from '../../storage/database/types.ts'
-import { findAll, findOne, insertInto, touches } from '../../storage/repositories/statements.ts'
+import { findAll, findOne, touches } from '../../storage/repositories/statements.ts'
 
 /** The organization of a service account and who made it. Times are epoch seconds. */
 export interface AccountRow {
@@ -62,13 +63,7 @@ export const listAccountRowsBy = findAll(
   accountOf,
 )
 
-const insertAccount = insertInto('service_accounts', [
-  'client_id',
-  'organization',
-  'slot',
-  'created_by',
-  'created_at',
-])
+const insertAccount = insertInto('service_accounts')
 
 /** @throws OAuthError whose cause is a unique violation if the slot is taken */
 export const createAccountRow = (
@@ -147,7 +142,7 @@ export const listAccountSecrets = async (
   ]
 }
 
-const insertSecret = insertInto('service_account_secrets', ['hash', 'client_id', 'created_at'])
+const insertSecret = insertInto('service_account_secrets')
 
 /** Remembers when a secret was made. */
 export const createSecretRow = (

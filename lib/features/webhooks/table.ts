@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import {
   command,
+  insertInto,
   numberOf,
   numberOrNull,
   query,
@@ -9,14 +10,7 @@ import {
 } from '../../storage/database/statement.ts'
 import type { Database } from '../../storage/database/types.ts'
 import { batchSize } from '../../storage/repositories/pruning/batch.ts'
-import {
-  findAll,
-  findOne,
-  insertInto,
-  isInserted,
-  type Places,
-  touches,
-} from '../../storage/repositories/statements.ts'
+import { findAll, findOne, isInserted, type Places, touches } from '../../storage/repositories/statements.ts'
 import { longestWait, type Priority, priorities } from './rules.ts'
 
 /** The state of a receiver. */
@@ -33,7 +27,7 @@ export interface EndpointState {
   readonly disabledAt: number | null
 }
 
-const insertEndpoint = insertInto('webhook_endpoints', ['name'])
+const insertEndpoint = insertInto('webhook_endpoints')
 
 /** Stores a receiver, unless it is stored. */
 export const createEndpoint = (db: Database, name: string): Promise<boolean> =>
@@ -142,14 +136,7 @@ export const enableEndpoint = touches(
 )
 
 /** Adds an event that waits for a receiver. */
-export const createDelivery = insertInto('webhook_deliveries', [
-  'endpoint',
-  'event_id',
-  'lane',
-  'priority',
-  'attempt_at',
-  'expires_at',
-])
+export const createDelivery = insertInto('webhook_deliveries')
 
 const stored = query<{ seq: number }>((table, v) =>
   table('webhook_deliveries').select('seq').where({ seq: v.seq }),

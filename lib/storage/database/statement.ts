@@ -72,8 +72,14 @@ const compiledOnce = (db: Database, key: object | string, statement: () => Built
   return compiled
 }
 
-const compile = <Values>(db: Database, build: Build<Values>): Compiled =>
-  compiledOnce(db, build, () => built(db, build, tablesOf(db)))
+/** A statement, and the key under which it is built once for each database. */
+interface Statement<Values> {
+  readonly key: object | string
+  readonly build: Build<Values>
+}
+
+const compile = <Values>(db: Database, { key, build }: Statement<Values>): Compiled =>
+  compiledOnce(db, key, () => built(db, build, tablesOf(db)))
 
 const bind = (compiled: Compiled, values: readonly Readonly<Record<string, Value>>[]): Value[] =>
   compiled.bindings.map((binding) =>
@@ -95,13 +101,19 @@ const run = (db: Database, sql: string, bindings: readonly Value[]): Promise<Res
 
 const prepared =
   <Values extends Readonly<Record<keyof Values, Value>>, T>(
-    build: Build<Values>,
+    statement: (values: Values) => Statement<Values>,
     pick: (result: Result) => T,
   ) =>
   async (db: Database, values: Values): Promise<T> => {
-    const compiled = compile(db, build)
+    const compiled = compile(db, statement(values))
     return pick(await run(db, compiled.sql, bind(compiled, [values])))
   }
+
+/** One statement for all values. */
+const fixed = <Values>(build: Build<Values>): (() => Statement<Values>) => {
+  const statement = { key: build, build }
+  return () => statement
+}
 
 /** On SQLite a statement that writes is committed together with others. */
 const writing =
@@ -122,13 +134,13 @@ const writing =
  */
 export const query = <Values extends Readonly<Record<keyof Values, Value>>>(
   build: Build<Values>,
-): ((db: Database, values: Values) => Promise<readonly Row[]>) => prepared(build, ({ rows }) => rows)
+): ((db: Database, values: Values) => Promise<readonly Row[]>) => prepared(fixed(build), ({ rows }) => rows)
 
 /** A statement that writes, with its values, as a part of something larger. See `writeIf`. */
 export interface Write {
   /** Runs it alone. @returns the number of rows it touched */
   run(db: Database): Promise<number>
-  readonly build: Build<never>
+  readonly statement: Statement<never>
   readonly values: Readonly<Record<string, Value>>
 }
 
@@ -138,6 +150,32 @@ export interface WriteStatement<Values> {
   with(values: Values): Write
 }
 
+const writeStatement = <Values extends Readonly<Record<keyof Values, Value>>>(
+  statement: (values: Values) => Statement<Values>,
+): WriteStatement<Values> => {
+  const write = writing(prepared(statement, ({ count }) => count))
+  return Object.assign(write, {
+    with: (values: Values): Write => ({
+      run: (db) => write(db, values),
+      statement: statement(values),
+      values,
+    }),
+  })
+}
+
+/** A statement that inserts one row. Its columns are the members of the values. */
+export const insertInto = <Column extends string = string>(
+  name: string,
+): WriteStatement<Readonly<Record<Column, Value>>> =>
+  writeStatement((values) => {
+    const columns = Object.keys(values)
+    return {
+      key: `${name}: ${columns}`,
+      build: (table, places: Readonly<Record<string, Knex.Value>>) =>
+        table(name).insert(Object.fromEntries(columns.map((column) => [column, places[column]]))),
+    }
+  })
+
 /**
  * A statement that writes.
  *
@@ -145,16 +183,7 @@ export interface WriteStatement<Values> {
  */
 export const command = <Values extends Readonly<Record<keyof Values, Value>>>(
   build: Build<Values>,
-): WriteStatement<Values> => {
-  const write = writing(prepared(build, ({ count }) => count))
-  return Object.assign(write, {
-    with: (values: Values): Write => ({
-      run: (db) => write(db, values),
-      build,
-      values,
-    }),
-  })
-}
+): WriteStatement<Values> => writeStatement(fixed(build))
 
 /**
  * Writes as the steps of one statement of PostgreSQL. Each depends on the last update before it.
@@ -169,13 +198,13 @@ export const chained = (
 ): { readonly sql: string; readonly bindings: readonly Value[] } => {
   const { knex } = db
   const steps = [...updates, ...writes]
-  const key = [updates.length, ...steps.map(({ build }) => compile(db, build).id)].join()
+  const key = [updates.length, ...steps.map(({ statement }) => compile(db, statement).id)].join()
   const compiled = compiledOnce(db, key, () => {
     const counts = updates.map((_, place) =>
       knex.raw(`(select count(*) from step_${place}) as step_${place}`),
     )
     return steps.reduce(
-      (whole, { build }, place) => {
+      (whole, { statement: { build } }, place) => {
         const before = Math.min(place, updates.length) - 1
         const tables = tablesOf(db, before < 0 ? undefined : `step_${before}`)
         const step = built(db, build, tables, place) as Knex.QueryBuilder
@@ -191,7 +220,8 @@ export const chained = (
 /** A statement that writes and returns rows (`RETURNING`). */
 export const commandReturning = <Values extends Readonly<Record<keyof Values, Value>>>(
   build: Build<Values>,
-): ((db: Database, values: Values) => Promise<readonly Row[]>) => writing(prepared(build, ({ rows }) => rows))
+): ((db: Database, values: Values) => Promise<readonly Row[]>) =>
+  writing(prepared(fixed(build), ({ rows }) => rows))
 
 /** @throws Error when the SELECT did not name the column */
 const columnOf = (row: Row, column: string): unknown => {

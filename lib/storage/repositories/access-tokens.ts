@@ -10,6 +10,7 @@ import {
 import type { TokenContext } from '../../protocol/tokens/token-context.ts'
 import {
   command,
+  insertInto,
   jsonOrUndefined,
   numberOf,
   numberOrNull,
@@ -21,7 +22,7 @@ import {
 } from '../database/statement.ts'
 import type { Row } from '../database/types.ts'
 import { familyColumns, familyOf } from './authorizations.ts'
-import { type FullName, findOne, insertInto, touches } from './statements.ts'
+import { type FullName, findOne, touches } from './statements.ts'
 
 /** An access token, with its authorization and its client, all from one statement. */
 export interface AccessToken {
@@ -141,18 +142,7 @@ export const findStateOfToken = findOne(
   }),
 )
 
-const insert = insertInto('access_tokens', [
-  'hash',
-  'authorization_id',
-  'client_id',
-  'subject',
-  'scopes',
-  'resources',
-  'binding',
-  'context',
-  'created_at',
-  'expires_at',
-])
+const insert = insertInto('access_tokens')
 
 export interface NewAccessToken {
   readonly hash: string

@@ -12,6 +12,7 @@ import { formatBinding, parseBinding } from '../../protocol/tokens/token-binding
 import {
   command,
   flagOf,
+  insertInto,
   json,
   jsonOrUndefined,
   numberOf,
@@ -25,15 +26,7 @@ import {
 import type { Database, Row } from '../database/types.ts'
 import { type ClientLookup, clientColumns, clientOf } from './clients.ts'
 import { type BatchParams, batchParams, batchSize, isLast, keysIn } from './pruning/batch.ts'
-import {
-  type FullName,
-  findAll,
-  findOne,
-  insertInto,
-  type Places,
-  type Table,
-  touches,
-} from './statements.ts'
+import { type FullName, findAll, findOne, type Places, type Table, touches } from './statements.ts'
 
 /** Columns that decide whether an authorization is active, under names that differ from those of a token. */
 export const familyColumns = [
@@ -164,21 +157,7 @@ export const findClientAndCode = async (
   return { client: clientOf(row, now), authorization: isKnown ? authorizationOf(row) : undefined }
 }
 
-const insert = insertInto('authorizations', [
-  'id',
-  'client_id',
-  'subject',
-  'sid',
-  'scopes',
-  'offline',
-  'code_hash',
-  'code_expires_at',
-  'created_at',
-  'expires_at',
-  'request',
-  'binding',
-  'choices',
-])
+const insert = insertInto('authorizations')
 
 export type NewAuthorization = Pick<
   AuthorizationState,

@@ -1,8 +1,8 @@
 import type { ClientLogo } from '../../protocol/clients/client.ts'
-import { command, query, textOf } from '../database/statement.ts'
+import { command, insertInto, query, textOf } from '../database/statement.ts'
 import { transaction } from '../database/transaction.ts'
 import type { Database } from '../database/types.ts'
-import { findOne, insertInto } from './statements.ts'
+import { findOne } from './statements.ts'
 
 /** An image that a client has as its logo. */
 export interface LogoImage {
@@ -44,7 +44,7 @@ const replace = command<Change>((table, v) =>
 const set = command<{ clientId: string; logo: string | null }>((table, v) =>
   table('clients').where({ client_id: v.clientId }).update({ logo: v.logo }),
 )
-const insert = insertInto('client_logos', ['client_id', 'hash', 'type', 'body'])
+const insert = insertInto('client_logos')
 
 /** Removes the image of a client. */
 export const deleteLogo = command<{ clientId: string }>((table, v) =>

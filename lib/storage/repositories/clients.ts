@@ -2,6 +2,7 @@ import type { Client, ClientLogo } from '../../protocol/clients/client.ts'
 import type { ClientMetadata } from '../../protocol/clients/client-metadata.ts'
 import {
   command,
+  insertInto,
   json,
   jsonOrUndefined,
   numberOf,
@@ -14,7 +15,7 @@ import type { Database, Dialect, Row } from '../database/types.ts'
 import { deleteLogo } from './client-logos.ts'
 import { type BatchParams, batchParams, batchSize, isLast, keysIn } from './pruning/batch.ts'
 import { othersFirst } from './read-in-batches.ts'
-import { insertInto, type Places, touches } from './statements.ts'
+import { type Places, touches } from './statements.ts'
 
 /** A client as its administrators see it. */
 export interface ClientRecord extends Client {
@@ -259,17 +260,7 @@ interface ClientValues extends Listed {
   now: number
 }
 
-const insert = insertInto('clients', [
-  'client_id',
-  'secret_hash',
-  'metadata',
-  'search_text',
-  'sort_name',
-  'first_party',
-  'self_described',
-  'created_at',
-  'updated_at',
-])
+const insert = insertInto('clients')
 
 /** The columns of metadata. */
 const described = (v: Places<'metadata' | 'now' | keyof Listed>) => ({

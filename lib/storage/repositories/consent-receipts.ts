@@ -1,18 +1,10 @@
 import type { ConsentReceipt } from '../../protocol/requests/consent.ts'
-import { command, json, numberOf, query, textOf, type Write } from '../database/statement.ts'
+import { command, insertInto, json, numberOf, query, textOf, type Write } from '../database/statement.ts'
 import type { Database } from '../database/types.ts'
 import { type BatchParams, keysIn } from './pruning/batch.ts'
 import { readInBatches } from './read-in-batches.ts'
-import { insertInto } from './statements.ts'
 
-const insert = insertInto('consent_receipts', [
-  'id',
-  'subject',
-  'client_id',
-  'authorization_id',
-  'receipt',
-  'created_at',
-])
+const insert = insertInto('consent_receipts')
 
 export interface NewConsentReceipt {
   readonly id: string

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
-import { command, json, numberOf, query, textOf, textOrNull } from '../database/statement.ts'
+import { command, insertInto, json, numberOf, query, textOf, textOrNull } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
-import { findAll, findOne, insertInto, type Places } from './statements.ts'
+import { findAll, findOne, type Places } from './statements.ts'
 
 /** An event as it is stored. */
 export interface EventRecord {
@@ -27,17 +27,7 @@ const recordOf = (row: Row): EventRecord => {
   }
 }
 
-const insert = insertInto('events', [
-  'id',
-  'type',
-  'request_id',
-  'subject',
-  'client_id',
-  'account',
-  'time',
-  'details',
-  'expires_at',
-])
+const insert = insertInto('events')
 
 /** A field of the details that has a column of its own, because operators search by it. */
 const searched = ({ details }: EventRecord, name: 'clientId' | 'account'): string | null => {

@@ -2,6 +2,7 @@ import type { Login } from '../../protocol/requests/login.ts'
 import { RolledBack } from '../database/in-transaction.ts'
 import {
   command,
+  insertInto,
   json,
   numberOf,
   numberOrNull,
@@ -14,7 +15,7 @@ import { transaction, writeIf } from '../database/transaction.ts'
 import type { Database, Row } from '../database/types.ts'
 import { maxNewest } from './authorization-records.ts'
 import { type AttemptStart, unlessRevoked } from './revocations.ts'
-import { findAll, findOne, insertInto, touches } from './statements.ts'
+import { findAll, findOne, touches } from './statements.ts'
 
 export interface LoginRecord extends Login {
   readonly expiresAt: number
@@ -98,7 +99,7 @@ export const releaseSession = command<{ sid: string }>((table, v) =>
   table('logins').where({ sid: v.sid }).update({ session_hash: null }),
 )
 
-const insert = insertInto('logins', [...loginColumns, 'session_hash', 'user_agent', 'address'])
+const insert = insertInto('logins')
 
 /** A login that is about to be stored. */
 export interface NewLoginRecord extends LoginRecord, LoginPlace {

@@ -2,6 +2,7 @@ import type { AuthorizationRequest } from '../../protocol/requests/authorization
 import type { Decision } from '../../protocol/requests/next-step.ts'
 import {
   command,
+  insertInto,
   json,
   jsonOrUndefined,
   numberOf,
@@ -14,7 +15,6 @@ import type { Database, Row } from '../database/types.ts'
 import { shownClientOf } from './clients.ts'
 import { type AuthorizeLookup, joinLoginAndConsents, lookupColumns, lookupOf } from './consents.ts'
 import { joinRevocations, revocationsColumn } from './revocations.ts'
-import { insertInto } from './statements.ts'
 
 /** A validated request that waits for the user's login or consent. */
 export interface PendingRequestRecord {
@@ -100,16 +100,7 @@ export const findPendingRequest = async (
   return { pending: pendingRequestOf(row, id), client: shownClientOf(row, now), knownLogin, since }
 }
 
-const insert = insertInto('pending_requests', [
-  'id',
-  'kind',
-  'client_id',
-  'browser_hash',
-  'sid',
-  'request',
-  'created_at',
-  'expires_at',
-])
+const insert = insertInto('pending_requests')
 
 /** Stores a request that waits. */
 export const createPendingRequest = (

@@ -9,6 +9,7 @@ import {
 } from '../../protocol/tokens/token-binding.ts'
 import {
   command,
+  insertInto,
   numberOf,
   numberOrNull,
   query,
@@ -20,7 +21,7 @@ import type { Database, Row } from '../database/types.ts'
 import { authorizationColumns, authorizationOf } from './authorizations.ts'
 import { type ClientLookup, clientColumns, clientOf } from './clients.ts'
 import { type BatchParams, batchParams, batchSize, isLast, keysIn } from './pruning/batch.ts'
-import { type FullName, insertInto, type Table } from './statements.ts'
+import type { FullName, Table } from './statements.ts'
 
 const bindingOf = (row: Row): TokenBinding => {
   const stored = textOrNull(row, 'token_binding')
@@ -103,13 +104,7 @@ interface NewRefreshToken {
   expiresAt: number
 }
 
-const insert = insertInto('refresh_tokens', [
-  'hash',
-  'authorization_id',
-  'binding',
-  'created_at',
-  'expires_at',
-])
+const insert = insertInto('refresh_tokens')
 
 /** Stores a refresh token. */
 export const createRefreshToken = (token: NewRefreshToken): Write =>

@@ -1,7 +1,8 @@
+import { insertInto } from '../database/statement.ts'
 import type { Database } from '../database/types.ts'
-import { insertInto, isInserted } from './statements.ts'
+import { isInserted } from './statements.ts'
 
-const insert = insertInto('replays', ['hash', 'expires_at'])
+const insert = insertInto('replays')
 
 /**
  * Records that something was used, for all processes.

@@ -1,5 +1,5 @@
-import { command, query, textOf } from '../database/statement.ts'
-import { findOne, insertInto } from './statements.ts'
+import { command, insertInto, query, textOf } from '../database/statement.ts'
+import { findOne } from './statements.ts'
 
 /** The encrypted salt of a purpose. */
 export const findSalt = findOne(
@@ -8,7 +8,7 @@ export const findSalt = findOne(
 )
 
 /** Stores a salt. It fails with a unique violation if another process was first. */
-export const createSalt = insertInto('salts', ['purpose', 'sealed'])
+export const createSalt = insertInto('salts')
 
 /** Replaces the encryption of a salt, unless another process has done so. */
 export const resealSalt = command<{ purpose: string; from: string; to: string }>((table, v) =>

@@ -1,7 +1,7 @@
-import { command, numberOf, numberOrNull, query, textOf } from '../database/statement.ts'
+import { command, insertInto, numberOf, numberOrNull, query, textOf } from '../database/statement.ts'
 import { transaction } from '../database/transaction.ts'
 import type { Database, Row } from '../database/types.ts'
-import { insertInto, touches } from './statements.ts'
+import { touches } from './statements.ts'
 
 /** A stored signing key: its encrypted JWK, and the times that decide its use, in epoch seconds. */
 export interface SigningKeyRecord {
@@ -41,14 +41,7 @@ export const listSigningKeys = async (db: Database): Promise<SigningKeyRecord[]>
 /** A key that may sign. */
 export type NewSigningKey = Omit<SigningKeyRecord, 'retiredAt'>
 
-const insert = insertInto('signing_keys', [
-  'kid',
-  'algorithm',
-  'generation',
-  'private_key',
-  'created_at',
-  'active_at',
-])
+const insert = insertInto('signing_keys')
 
 /** @throws OAuthError with a unique violation as its cause if another process has created this generation */
 export const createSigningKey = (db: Database, key: NewSigningKey): Promise<number> =>

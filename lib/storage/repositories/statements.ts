@@ -1,7 +1,6 @@
 import type { Knex } from 'knex'
 import { isUniqueViolation, rowsOrNone } from '../database/errors.ts'
-import { command } from '../database/statement.ts'
-import type { Database, Row, Value } from '../database/types.ts'
+import type { Database, Row } from '../database/types.ts'
 
 /** Begins a statement on a table, by its name without the prefix. */
 export type Table = (name: string) => Knex.QueryBuilder
@@ -33,12 +32,6 @@ export const touches =
   <Values>(write: (db: Database, values: Values) => Promise<number>) =>
   async (db: Database, values: Values): Promise<boolean> =>
     (await write(db, values)) > 0
-
-/** A statement that inserts one row with these columns. */
-export const insertInto = <Column extends string>(name: string, columns: readonly Column[]) =>
-  command<Readonly<Record<Column, Value>>>((table, v) =>
-    table(name).insert(Object.fromEntries(columns.map((column) => [column, v[column]]))),
-  )
 
 /** Whether a row is inserted; false if one with the same key is there. */
 export const isInserted = async (insert: Promise<number>): Promise<boolean> => {
