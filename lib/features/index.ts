@@ -3,7 +3,10 @@ import type { ExportedAppRequests, ExportedOrganizationApps } from './organizati
 import type { ExportedPasskeys } from './passkeys/declarations.ts'
 import type { ExportedPersonalTokens } from './personal-tokens/declarations.ts'
 import type { ExportedSecondFactor } from './second-factor/declarations.ts'
-import type { ExportedServiceAccounts } from './service-accounts/declarations.ts'
+import type {
+  ExportedAccountsOfOrganization,
+  ExportedServiceAccounts,
+} from './service-accounts/declarations.ts'
 
 export type { Feature } from '../options/features.ts'
 export { admin } from './admin/index.ts'
@@ -66,4 +69,5 @@ declare module '../users/account/user-records.ts' {
 
 declare module '../users/account/organization-records.ts' {
   interface OrganizationExport extends ExportedOrganizationApps {}
+  interface OrganizationExport extends ExportedAccountsOfOrganization {}
 }

@@ -1,3 +1,5 @@
+import { defineFeature } from '../../lib/features/index.ts'
+import type { RuleAnswer, RuledAccess } from '../../lib/oauth/tokens/access-rules.ts'
 import { serverBehind } from '../../lib/router.ts'
 import { stopClock } from '../support/clock.ts'
 import { secret as apiSecret, startHost } from '../support/host.ts'
@@ -145,7 +147,11 @@ describe('an administrator', () => {
   test('makes at most as many accounts as the host allows, also in parallel', async () => {
     const agent = await signedIn()
     const pages = await Promise.all(Array.from({ length: 5 }, () => agent.open(newUrl)))
-    await Promise.all(pages.map((page) => agent.submit(page, 'name="name"', filledIn)))
+    const answers = await Promise.all(pages.map((page) => agent.submit(page, 'name="name"', filledIn)))
+    expect(answers.map(pageOf).sort()).toEqual([
+      ...Array(3).fill('200 /account'),
+      ...Array(2).fill('200 /accounts'),
+    ])
     expect(await accounts().list('acme')).toHaveLength(3)
     expect(textOf(await agent.open(listUrl))).toContain('the limit of 3')
     expect((await make({}, 'globex')).clientId).toMatch(/./)
@@ -310,6 +316,17 @@ describe('an account', () => {
     expect((await who(await tokenOf(account))).status).toBe(200)
   })
 
+  test('whose end is moved nearer loses the tokens that would last longer', async () => {
+    const clock = stopClock()
+    const account = await make()
+    const token = await tokenOf(account)
+    await accounts().update('acme', account.clientId, { expiresIn: 60 })
+    clock.travel(59)
+    expect((await who(token)).status).toBe(200)
+    clock.travel(1)
+    expectError(await who(token), 401, 'invalid_token')
+  })
+
   test('stays when who made it leaves or is erased; the page says who is responsible', async () => {
     members.set('2', [admin('acme')])
     projects.set('2', [{ id: 'p1', name: 'Hiring plan' }])
@@ -447,4 +464,33 @@ test('another process refuses a secret and its tokens at the next request after 
   await accounts().revokeSecret('acme', account.clientId, 'current')
   expectError(await who(token, '/api/who', other), 401, 'invalid_token')
   expectError(await ask(account, {}, other), 401, 'invalid_client')
+})
+
+test('rules of other features hold for an account, before a token is issued and when it is used', async () => {
+  let answer: RuleAnswer | undefined
+  const asked: RuledAccess[] = []
+  const judge = async (_server: unknown, access: RuledAccess) => {
+    asked.push(access)
+    return answer
+  }
+  const rules = defineFeature(
+    { name: 'rules' },
+    { name: 'rules', members: {}, activate: () => ({ oauth: { accessRules: [{ judge }] } }) },
+  )
+  const features = [...(options.features ?? []), rules()]
+  const ruled = await startHost({ database: host.database, clients: [], options: { ...options, features } })
+  const guard = ruled.oauth.requireToken('tasks:read', { user: false })
+  ruled.app.get('/api/who', guard, ({ auth }, res) => void res.json(auth.scopes))
+  const account = await make({ scopes: ['tasks:read', 'tasks:write'] })
+  const { access_token: token } = await answerOf(ask(account, {}, ruled))
+  expect((await who(token, '/api/who', ruled)).body).toEqual(['tasks:read', 'tasks:write'])
+  const scopes = ['tasks:read', 'tasks:write']
+  const about = { subject: undefined, organization: 'acme', scopes }
+  expect(asked).toEqual([expect.objectContaining(about), expect.objectContaining(about)])
+  answer = { outcome: 'capped', scopes: ['tasks:read'] }
+  expect((await who(token, '/api/who', ruled)).body).toEqual(['tasks:read'])
+  expect((await answerOf(ask(account, {}, ruled))).scope).toBe('tasks:read')
+  answer = { outcome: 'denied' }
+  expectError(await who(token, '/api/who', ruled), 401, 'invalid_token')
+  expectError(await ask(account, {}, ruled), 400, 'access_denied')
 })

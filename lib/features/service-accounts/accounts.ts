@@ -186,8 +186,7 @@ const changing = <T>(
     const { clientId, organization } = named
     const client = await lockClient(tx, { clientId, now })
     const owner = client?.metadata.owned_by
-    if (client === undefined || owner?.id !== organization || !(await findAccountRow(tx, named)))
-      return refuseUnknownClient(clientId)
+    if (client === undefined || owner?.id !== organization) return refuseUnknownClient(clientId)
     return work(tx, { client, owner, now }, tell)
   })
 

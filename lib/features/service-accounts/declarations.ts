@@ -26,6 +26,12 @@ export interface ExportedServiceAccounts {
   readonly serviceAccounts?: readonly ServiceAccountExport[]
 }
 
+/** The part of `oauth.organizations.export()` about service accounts. */
+export interface ExportedAccountsOfOrganization {
+  /** Its service accounts, with the id of who made each; absent without any. */
+  readonly serviceAccounts?: readonly (ServiceAccountExport & { readonly createdBy: string | null })[]
+}
+
 /** A permission of a service account, as on the consent page. */
 export interface AccountScope {
   /** One sentence, such as “See your orders”. */

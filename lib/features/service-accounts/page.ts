@@ -51,7 +51,7 @@ export const findOwnAccount = async (
   const row = await findAccountRow(database, { organization: organization.id, clientId })
   const client = row && (await findClientRecord(database, { clientId, now: now() }))
   const owner = client?.metadata.owned_by
-  if (row && client && owner?.id === organization.id) return { row, client, owner }
+  if (row && client && owner) return { row, client, owner }
   const explanation = { expected: 'an account of this organization', received: readableIdentifier(clientId) }
   throw refusal('parameter_invalid', {
     values: { parameter: accountField, problem: 'is not that of an account of this organization' },

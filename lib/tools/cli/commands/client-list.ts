@@ -13,6 +13,7 @@ const rowsOf = (client: RegisteredClient): string[][] => {
   const state = [
     kind,
     ...(client.self_described ? ['unverified'] : []),
+    ...(client.owned_by ? [`of ${client.owned_by.id}`] : []),
     ...(client.disabled ? ['disabled'] : []),
   ].join(', ')
   const [first = '', ...others] = client.redirect_uris
