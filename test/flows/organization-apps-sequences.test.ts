@@ -15,6 +15,9 @@ import {
   withOrganizationApps,
 } from './organization-apps-host.ts'
 
+let other: Host
+// Before the database, which both servers use, is closed.
+afterAll(() => other.oauth.close())
 withOrganizationApps()
 
 const apps = ['web', 'journal'] as const
@@ -51,14 +54,12 @@ const isUsed = ({ uses }: Model, app: App): boolean =>
 
 const api = () => host.oauth.organizationApps!
 let agents: Readonly<Record<Member, RawBrowser>>
-let other: Host
 beforeAll(async () => {
   belongs.set('1', [nordlys])
   belongs.set('2', [nordlys])
   agents = { 1: await signedIn(ada), 2: await signedIn(bob) }
   other = await second()
 })
-afterAll(() => other.close())
 
 const endTokens = ({ tokens }: Model, isMeant: (token: Token) => boolean): void => {
   for (const token of tokens) if (isMeant(token)) token.isOver = true

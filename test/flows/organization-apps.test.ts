@@ -10,6 +10,7 @@ import {
   globex,
   host,
   nordlys,
+  second,
   signedIn,
   tokensOf,
   visit,
@@ -290,6 +291,72 @@ describe('what could be abused', () => {
       await host.oauth.clients.update('journal', { client_name: 'Journal' })
     }
   })
+})
+
+test('an app is removed for 41 members, and every token stops at the next call of another server', async () => {
+  const other = await second()
+  const consents: object[] = []
+  const authorizations: object[] = []
+  const tokens = await tokensOf(member)
+  const [consent] = await host.table('consents')
+  const [authorization] = await host.table('authorizations')
+  for (let place = 0; place < 40; place += 1) {
+    const subject = `m${place}`
+    consents.push({ ...consent, subject })
+    authorizations.push({ ...authorization, subject, id: `a${place}`, code_hash: `c${place}` })
+  }
+  await host.table('consents').insert(consents)
+  await host.table('authorizations').insert(authorizations)
+  const page = await admin.open(at('app/remove', nordlys.id, journal))
+  expect(textOf(page)).toContain('Members who lose access: 41.')
+  await admin.submit(page, 'class="danger"')
+  expectError(await guarded(other, tokens.access_token), 401, 'invalid_token')
+  expect(await host.table('consents')).toEqual([])
+  expect(await host.table('authorizations').whereNull('revoked_at')).toEqual([])
+  // It is not blocked, so a member may allow it again.
+  expect(pageOf(await visit(member))).toBe('200 /consent')
+  await other.oauth.close()
+})
+
+test('a member has a limited number of requests that wait, and takes none from others', async () => {
+  await policy('ask')
+  const [{ subject: _, ...row }] = await request().then(() => host.table('organization_app_requests'))
+  const others = Array.from({ length: 9 }, (__, slot) => ({
+    ...row,
+    subject: '2',
+    id: `r${slot}`,
+    app: `client:${slot}`,
+    slot: [...Array(10).keys()].filter((each) => each !== row.slot)[slot],
+  }))
+  await host.table('organization_app_requests').insert(others)
+  const full = await visit(member, 'web')
+  expect(textOf(full)).toContain('You have asked for many apps')
+  expect(full.html).not.toContain('value="request"')
+  expect((await visit(admin, 'web')).html).toContain('value="request"')
+})
+
+test('names with other directions and markup stay text on every page', async () => {
+  const name = 'Evil\u202egnp.exe <b>x</b>'
+  await host
+    .table('clients')
+    .where({ client_id: 'journal' })
+    .update({
+      metadata: (await host.table('clients').where({ client_id: 'journal' }))[0].metadata.replace(
+        'Journal',
+        name.replace('"', ''),
+      ),
+    })
+  try {
+    await tokensOf(member)
+    for (const page of [await admin.open(at('apps')), await admin.open(at('app', nordlys.id, journal))]) {
+      expect(page.status).toBe(200)
+      expect(page.html).not.toContain('\u202e')
+      expect(page.html).not.toContain('<b>x</b>')
+      expect(page.html).toContain('&lt;b&gt;x&lt;/b&gt;')
+    }
+  } finally {
+    await host.oauth.clients.update('journal', { client_name: 'Journal' })
+  }
 })
 
 test('erasure of a user, a client and an organization leaves no row about it', async () => {
