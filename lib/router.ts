@@ -109,7 +109,7 @@ export interface AuthRouter<Kind extends string = string> extends Router {
   readonly sessions: SessionAdministration
   /** Lists and ends what users granted to clients. */
   readonly authorizations: AuthorizationAdministration
-  /** What you report about your organizations: their data, and that they are gone. */
+  /** Call it to export the data of an organization, and when one is gone. */
   readonly organizations: OrganizationLifecycle
   /** Registers, changes, disables and deletes clients. */
   readonly clients: ClientAdministration
@@ -264,7 +264,7 @@ export const activeFeatures = (options: Options): ActiveFeature[] =>
     return active === undefined ? [] : [active]
   })
 
-/** What a feature adds, each at the point where the server looks for it. */
+/** The additions of a feature, each at the point where the server looks for it. */
 const additionsOf = ({
   account,
   signIn,

@@ -102,7 +102,7 @@ export interface ActiveFeature<Added extends object = object> extends StartedFea
   }
   readonly oauth?: FeatureProtocol
   readonly operators?: FeatureOperators
-  /** What it adds for the administrators of an organization. */
+  /** Its additions for the administrators of an organization. */
   readonly organization?: FeatureOrganization
   /** Finds the page on which someone looks after a client. */
   readonly clientPageFor?: ClientPageFinder

@@ -7,7 +7,7 @@ import { findAppRules } from './rules-table.ts'
 /** The page on which a member reads that an app is blocked, or asks for it. */
 export const askPath = '/organization/ask'
 
-/** What the administrators of an organization decided about an app holds for each of its members, from the next use on. */
+/** A decision of an administrator about an app holds for each member of the organization, from the next use on. */
 export const appRule: AccessRule = {
   async judge(server, { client, subject, organization, scopes }): Promise<RuleAnswer | undefined> {
     if (organization === undefined || subject === undefined || !isApp(client)) return undefined

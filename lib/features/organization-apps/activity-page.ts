@@ -57,7 +57,7 @@ const placeIn = (query: Parameters): { readonly time: number; readonly id: strin
   return time === undefined || id === undefined ? newest : { time: Number(time), id }
 }
 
-/** What happened in the organization, newest first. */
+/** The events of the organization, newest first. */
 export const activityPage: OrganizationPage = {
   path: activityPath,
   section: 'activity',
@@ -83,7 +83,7 @@ export const activityPage: OrganizationPage = {
   },
 }
 
-/** The same as a file for spreadsheets. */
+/** The events as a file for spreadsheets. */
 export const csvPage: OrganizationPage = {
   path: csvPath,
   section: 'activity',

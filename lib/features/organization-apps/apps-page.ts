@@ -107,7 +107,7 @@ const policyIn = (form: Parameters): OrganizationPolicy => ({
   unverified: (form.optional('unverified') ?? '') as OrganizationPolicy['unverified'],
 })
 
-/** What members can do with apps about which nothing is decided. */
+/** The rule for apps that no administrator has decided about. */
 export const policyPage: OrganizationPage = {
   path: policyPath,
   section: 'apps',

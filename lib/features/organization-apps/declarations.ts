@@ -3,7 +3,7 @@ import type { PageForm, PageLinks } from '../../web/pages/page-parts.ts'
 import type { AppRequest, ExportedAppRequest } from './requests-table.ts'
 import type { AppLimit, AppOutcome, AppRule } from './rules.ts'
 
-/** What members can do with apps about which nothing is decided. */
+/** The rule for apps that no administrator has decided about. */
 export interface OrganizationPolicy {
   readonly apps: AppOutcome
   /** For apps that described themselves, and for which the host does not vouch; the stricter one of both holds. */
@@ -13,7 +13,7 @@ export interface OrganizationPolicy {
 /** A decision about one app. */
 export interface AppDecision {
   readonly outcome: AppOutcome
-  /** What members read who may not use it, at most 500 characters. */
+  /** Words for members who may not use it, at most 500 characters. */
   readonly words?: string | undefined
   /** The most that it may do: only what reads, or these scopes. @default what it asks */
   readonly most?: AppLimit | undefined
@@ -31,7 +31,7 @@ export interface OrganizationApp {
   /** Members who allow it something. */
   readonly users: number
   readonly lastUsedAt: number | null
-  /** What members can do with it. */
+  /** The rule for it. */
   readonly outcome: AppOutcome
   /** Absent if only the policy holds for it. */
   readonly decision?: AppRule
@@ -82,7 +82,7 @@ declare module '../../web/pages/page-models.ts' {
         /** How many there are, and how many of them were not used for six months. */
         total: number
         unused: number
-        /** What was searched for, with `action` as the path of the search by GET. */
+        /** The words of the search, with `action` as the path of the search by GET. */
         query: string
         show: 'all' | 'ask' | 'blocked' | 'unused'
         action: string
@@ -102,7 +102,7 @@ declare module '../../web/pages/page-models.ts' {
         }[]
         notice?: 'policy' | 'removed'
       }
-    /** What members can do with apps about which nothing is decided. */
+    /** The rule for apps that no administrator has decided about. */
     'organization-policy': OrganizationPageModel &
       PageForm & { policy: OrganizationPolicy; cancelUrl: string }
     /** One app. */
@@ -118,7 +118,7 @@ declare module '../../web/pages/page-models.ts' {
         /** Only the policy holds for it. */
         isByPolicy: boolean
         words: string
-        /** What it may do at most. */
+        /** The most that it may do. */
         most: 'asked' | 'read' | 'these'
         /** Whether "Read only" would take something from it. */
         mayRead: boolean
@@ -138,7 +138,7 @@ declare module '../../web/pages/page-models.ts' {
     /** Asks whether to end every member's access by an app. */
     'organization-remove': OrganizationPageModel &
       PageForm & { name: string; users: number; isBlocked: boolean; cancelUrl: string }
-    /** What members ask for. */
+    /** The requests of members. */
     'organization-requests': OrganizationPageModel &
       PageLinks & { requests: readonly RequestRow[]; notice?: RequestAnswer | 'stale' }
     /** One request. */
@@ -151,7 +151,7 @@ declare module '../../web/pages/page-models.ts' {
         answer: PageForm
         listUrl: string
       }
-    /** What happened in the organization. */
+    /** The events of the organization. */
     'organization-activity': OrganizationPageModel &
       PageLinks & {
         /** Whether events are stored. */
@@ -174,7 +174,7 @@ declare module '../../web/pages/page-models.ts' {
       organization: string
       /** `full`: the member has too many requests that wait. */
       state: 'ask' | 'sent' | 'refused' | 'blocked' | 'full'
-      /** What the administrator says, as text. */
+      /** The administrator's explanation, as text. */
       words?: string
       /** The user belongs to others, which they may choose. */
       hasOthers: boolean

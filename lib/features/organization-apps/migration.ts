@@ -1,6 +1,6 @@
 import { byteForByte, hashLength, type SchemaChange } from '../../../migrations/migration.ts'
 
-/** What administrators of organizations decided about apps, what their members asked for, and what happened there. */
+/** Decisions of administrators about apps, requests of members, and events of the organization. */
 export const appTables: SchemaChange = {
   up: ({ schema, name, collation }) =>
     schema

@@ -66,7 +66,7 @@ const placeIn = (query: Parameters): { readonly time: number; readonly id: strin
   return { time: Number(time), id }
 }
 
-/** What members ask for, oldest first. */
+/** The requests of members, oldest first. */
 export const appRequestsPage: OrganizationPage = {
   path: appRequestsPath,
   section: 'requests',

@@ -5,7 +5,7 @@ import { allowedScopes, type Client, clientName, describedAt } from '../../proto
 import type { ClientMetadata } from '../../protocol/clients/client-metadata.ts'
 import { standardScopes } from '../../protocol/scope.ts'
 
-/** What members can do with an app: allow it, ask an administrator, or nothing. From loose to strict. */
+/** The rules for an app, from loose to strict: members allow it, ask an administrator, or cannot use it. */
 export const outcomes = ['allowed', 'ask', 'blocked'] as const
 export type AppOutcome = (typeof outcomes)[number]
 

@@ -1,7 +1,7 @@
 import type { OrganizationPageModel } from '../../web/pages/account-page-model.ts'
 import type { PageForm, PageLinks } from '../../web/pages/page-parts.ts'
 
-/** What every event about a service account says. */
+/** The details of every event about a service account. */
 export interface ServiceAccountFields {
   readonly organization: string
   readonly clientId: string
@@ -56,7 +56,7 @@ export type AccountFormError = 'name' | 'scopes' | 'things' | 'lost' | 'days' | 
 /** An act that the page of an account asks about first. */
 export type AccountAct = 'replace' | 'revoke' | 'revoke-previous' | 'remove'
 
-/** What has just happened to an account. */
+/** The last act on an account. */
 export type AccountNotice = 'created' | 'saved' | 'replaced' | 'revoked'
 
 declare module '../../web/pages/page-models.ts' {

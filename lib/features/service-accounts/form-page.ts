@@ -48,7 +48,7 @@ const keep = 'keep'
 /** Stands for the client of an account that does not exist yet. */
 const newClient = parseClientMetadata({ grant_types: ['client_credentials'] })
 
-/** What a form is about: an account, or a new one with its future id. */
+/** The subject of a form: an account, or a new one with its future id. */
 interface Subject {
   readonly clientId: string
   readonly own?: OwnAccount | undefined
@@ -155,7 +155,7 @@ const untilOf = (
   return days === undefined ? undefined : now + days * secondsOfDay
 }
 
-/** What the form says, or the first mistake in it. */
+/** The content of the form, or the first mistake in it. */
 const readForm = async (
   context: AccountPageContext,
   option: ServiceAccountOption,

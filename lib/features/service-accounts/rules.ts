@@ -47,7 +47,7 @@ export const parsePastedKey = (typed: string): PublicJwks | undefined => {
   return typeof key === 'string' ? undefined : { keys: [key] }
 }
 
-/** What an organization gives to an account. */
+/** The access that an organization gives to an account. */
 export interface AccountFields {
   readonly name: string
   readonly scopes: readonly string[]

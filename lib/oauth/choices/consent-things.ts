@@ -35,12 +35,12 @@ export const countedThings = (
   return { things }
 }
 
-/** What decides what the consent page selects at first. */
+/** The sources from which the consent page selects things at first. */
 export interface FirstChoice {
   readonly draft: ConsentDraft | undefined
-  /** What the user chose before. */
+  /** The user's choice of an earlier time. */
   readonly remembered: Choices | undefined
-  /** What the client suggests. */
+  /** The client's suggestion. */
   readonly suggested: Choices | undefined
   /** Whether the host vouches for the client: for others nothing is selected. */
   readonly isVouchedFor: boolean
@@ -109,7 +109,7 @@ export const tickedIds = (form: Parameters, prefix: string): readonly string[] =
     .map((name) => name.slice(prefix.length))
     .filter(isHostId)
 
-/** What a form of the consent page has filled in; the things of kinds that it did not list stay as they were. */
+/** The choices in a form of the consent page; the things of kinds that it did not list stay as they were. */
 export const draftOf = (
   kinds: readonly Choice[],
   form: Parameters,

@@ -251,7 +251,7 @@ type Described = typeof clientMembers
 /** Members that always have a value, because they have a default. */
 type Defaulted = 'redirect_uris' | keyof typeof seedDefaults
 
-/** What an organization lets a client of its own have. */
+/** The access that an organization gives a client of its own. */
 export interface OwningOrganization {
   /** The id of the organization, from the option `organizations`. */
   readonly id: string

@@ -136,7 +136,7 @@ export interface ConsentReceipt {
 /** The things of one kind that a user chose. */
 export interface ReceiptThings {
   readonly kind: string
-  /** What the page called them. */
+  /** Their name on the page. */
   readonly name: string
   /** All, also those that come later, or these with their names at that time. */
   readonly chosen: 'all' | readonly { readonly id: string; readonly name: string }[]

@@ -59,7 +59,7 @@ export interface ConsentDraft {
   readonly modes: Readonly<Record<string, 'all' | 'these'>>
   /** The ids of some, by kind. */
   readonly things: Readonly<Record<string, readonly string[]>>
-  /** What is ticked on the page of choosing, and not used yet. */
+  /** The ticks on the page of choosing that are not used yet. */
   readonly picking?: Picking
 }
 

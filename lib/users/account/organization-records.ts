@@ -6,11 +6,11 @@ import { disconnectClient } from './disconnect-client.ts'
 
 /** Everything that is stored about an organization. Times are epoch seconds. */
 export interface OrganizationExport {
-  /** What its members allowed clients there. */
+  /** The access that its members gave clients there. */
   readonly consents: readonly (ConsentRecord & { readonly subject: string })[]
 }
 
-/** What you report about your organizations. */
+/** Call it when something happens to an organization. */
 export interface OrganizationLifecycle {
   /**
    * Returns everything that is stored about an organization, without secrets.

@@ -33,7 +33,7 @@ export interface OrganizationPage
 
 export const organizationPages = extensionPoint<OrganizationPage>('organization.pages')
 
-/** What a feature adds for the administrators of an organization. */
+/** The additions of a feature for the administrators of an organization. */
 export interface FeatureOrganization {
   readonly pages?: readonly OrganizationPage[]
 }

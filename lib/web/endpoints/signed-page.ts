@@ -45,7 +45,7 @@ export interface ActResult {
   readonly notice?: Notice | undefined
 }
 
-/** What a button does. */
+/** The act of a button. */
 export type Act<P extends Person> = (
   context: SignedContext<P>,
   form: Parameters,

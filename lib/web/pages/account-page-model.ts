@@ -6,7 +6,7 @@ export interface AccountPageLink {
   isCurrent: boolean
 }
 
-/** What the pages for administrators of an organization have. */
+/** The members that all pages for administrators of an organization have. */
 export interface OrganizationPageModel {
   organization: { readonly name: string; readonly detail?: string }
   /** The administrator who is signed in. */
@@ -21,7 +21,7 @@ export interface OrganizationPageModel {
   accountUrl: string
 }
 
-/** What the pages of the account have. */
+/** The members that all pages of the account have. */
 export interface AccountPageModel {
   /** The user who is signed in. */
   username: string

@@ -116,7 +116,7 @@ export type ConsentNotice = 'account' | 'changed' | 'gone' | 'moved' | 'things' 
 
 /** How many things of a kind something is for. */
 export interface CountedThings {
-  /** What the host calls several of them. */
+  /** The host's word for several of them. */
   readonly name: string
   readonly count: 'all' | number
 }

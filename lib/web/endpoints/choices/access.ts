@@ -75,7 +75,7 @@ const aboutClient = async (
   return client && { user: person.user, client, organization }
 }
 
-/** What a client has of a kind, to be ticked off; undefined if that is nothing. */
+/** The things of a kind that a client has, to be ticked off; undefined if it has none. */
 const thingsOf = async (
   kind: Choice,
   about: ThingsContext,

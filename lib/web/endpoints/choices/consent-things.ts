@@ -39,7 +39,7 @@ export const thingsContext = ({ user, pending, organization }: ConsentView): Thi
   organization: organization?.id,
 })
 
-/** What the user has filled in, if it was under this login and for this organization. */
+/** The draft of the user, if it was made under this login and for this organization. */
 export const draftFor = ({ pending, login, organization }: ConsentView): ConsentDraft | undefined => {
   const { decision } = pending
   return decision?.sid === login.sid && decision.organization === organization?.id
@@ -84,7 +84,7 @@ const durationRows = (context: PageContext, consentView: ConsentView): PageModel
     }))
 }
 
-/** What the consent page shows about things and the end of access; nothing if the host has no kinds. */
+/** The parts of the consent page about things and the end of access; nothing if the host has no kinds. */
 export const thingsOnConsent = async (
   context: PageContext,
   consentView: ConsentView,
@@ -158,7 +158,7 @@ const durationIn = (context: PageContext, consentView: ConsentView, form: Parame
   return mayLimit(context, consentView) && isDuration(name) ? name : 'lasting'
 }
 
-/** What a form has filled in about things; undefined if the host has no kinds. */
+/** The answers of a form about things; undefined if the host has no kinds. */
 export const filledIn = (
   context: PageContext,
   consentView: ConsentView,
@@ -190,7 +190,7 @@ export const leaveForThings = async (
   return keepDraft(context, consentView, isAsked ? { ...draft, picking } : draft, { path, ticked })
 }
 
-/** What was chosen beside the scopes. */
+/** The user's choices beside the scopes. */
 export interface AnsweredThings extends Pick<Decision, 'choices' | 'until'> {
   readonly receipt: { readonly things?: readonly ReceiptThings[]; readonly until?: number }
 }

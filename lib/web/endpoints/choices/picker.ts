@@ -28,11 +28,11 @@ const chosenField = 'chosen'
 /** The hidden field of the page of choosing with the form that led to it. */
 const formField = 'form'
 
-/** What a form asks about. */
+/** The subject of a form. */
 export interface FormThings {
   readonly kinds: readonly Choice[]
   readonly about: ThingsContext
-  /** What the page is about: its `fields`. */
+  /** The subject of the page: its `fields`. */
   readonly fields?: NamedParameters
 }
 
@@ -60,7 +60,7 @@ const keyOf = (secret: string, { endpoint, person }: Context, field: string): st
 const sealed = (context: Context, field: string, value: Chosen): string =>
   sealUnder(keyOf(context.server.options.secrets[0], context, field), JSON.stringify(value), field)
 
-/** What a hidden field has, if this server gave it to this person. */
+/** The content of a hidden field, if this server gave it to this person. */
 const opened = <Value extends Chosen>(
   context: Context,
   field: string,
@@ -78,7 +78,7 @@ const opened = <Value extends Chosen>(
   return undefined
 }
 
-/** What a form has filled in about things; undefined if the form was about another organization. */
+/** The answers of a form about things; undefined if the form was about another organization. */
 const draftIn = (context: Context, { kinds, about }: FormThings, form: Parameters): Draft | undefined => {
   const chosen = opened<Chosen>(context, chosenField, form)
   if (chosen?.whose !== whose(about)) return undefined

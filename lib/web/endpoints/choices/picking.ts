@@ -18,7 +18,7 @@ export const markedThings = 'rows'
 /** A short stand-in for an id among those that a page showed. */
 export const markOf = (id: string): string => hash('sha256', id, 'base64url').slice(0, 8)
 
-/** What a user is choosing now among many things of a kind. */
+/** The state of a page on which a user chooses among many things of a kind. */
 export interface Choosing {
   readonly about: ThingsContext
   readonly picking: Picking
@@ -65,7 +65,7 @@ export const shownPage = async (
   return { marks: things.map(({ id }) => markOf(id)).join(' '), model }
 }
 
-/** What is chosen after a page: other pages as they were, of this one what is ticked; at most 200. */
+/** The choice after a page: on other pages as it was, on this one the ticked things; at most 200. */
 export const chosenAfter = (
   { ids }: Picking,
   form: Parameters,
