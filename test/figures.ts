@@ -38,13 +38,13 @@ export interface Figures {
  */
 export const most: Figures = {
   lines: 59_434, // organizations that decide about apps; service accounts; things of personal tokens on forms of signed pages, receipts of what is taken away, what was chosen for operators; rules of features, and organizations as a party; marks of the chosen things of a page; a feature of a host's own; presets of the consent page; extension points; longer names, each of one thing; scopes are not widened by the things of others; reasons; things that users choose, RFC 10017 and RFC 10027 in the report; features as values, also trusted issuers; use of clients, whom a setting affects, whose a name is, webhooks tried at once, longer paths of imports; budgets by owner, turns of webhooks, forms sent again, workspaces, checks of doctor, truer pages
-  coreLines: 31_116, // clients that belong to an organization; choosing things on forms of signed pages, receipts of what is taken away; rules of features about access, pages of an organization's administrators, its export and erasure; marks of the chosen things of a page; a feature of a host's own; presets of the consent page; the types of what features add stand where they are used; a reason for each refusal; things that users choose, lists that follow typing; features as values; use of clients, full names, whom a setting affects, budgets, events in the transaction of their change, forms sent again, workspaces
+  coreLines: 31_160, // errors for hosts with a problem and its fix, writes that Knex chains; clients that belong to an organization; choosing things on forms of signed pages, receipts of what is taken away; rules of features about access, pages of an organization's administrators, its export and erasure; marks of the chosen things of a page; a feature of a host's own; presets of the consent page; the types of what features add stand where they are used; a reason for each refusal; things that users choose, lists that follow typing; features as values; use of clients, full names, whom a setting affects, budgets, events in the transaction of their change, forms sent again, workspaces
   namesInLib: 15,
   featureMembers: 22, // what a feature adds for the administrators of an organization
   featureMembersAtEveryDepth: 105, // observers of clients of organizations; rules about access, pages and data of organizations; templates of a feature of a host's own; measured since there are groups; without them it was 88
-  namesForFeatures: 496, // organizations that decide about apps; service accounts; choosing things; an extension point; one name for two things was counted once; refusal instead of OAuthError; a grant of a feature: trusted issuers; pages that answer with values, use of clients, scopes in words, whose a name is, events in a transaction, and of whom a budget is
+  namesForFeatures: 497, // errors for hosts; organizations that decide about apps; service accounts; choosing things; an extension point; one name for two things was counted once; refusal instead of OAuthError; a grant of a feature: trusted issuers; pages that answer with values, use of clients, scopes in words, whose a name is, events in a transaction, and of whom a budget is
   largestCircle: 0,
-  filesOfResourceServer: 64, // the list of reasons; things that users choose
+  filesOfResourceServer: 65, // errors for hosts; the list of reasons; things that users choose
   declaredModules: 25, // pages, events and data of apps in organizations; service accounts
   namesTwice: 0,
   longestFunction: 144,
@@ -52,5 +52,5 @@ export const most: Figures = {
   supportLines: 5_194, // projects of a server in a process of its own; lists of features; servers that answer slowly, wrong clocks, processes that are killed
   wordsOfReadme: 595,
   wordsOfContributing: 618, // minutes on slower and faster machines
-  wordsOfDocs: 56_568, // two pages about apps of an organization; service accounts; an MCP server, row-level rules and a React page with choices; what types, the command line and tables say is not repeated; recipes of four frameworks are one page
+  wordsOfDocs: 56_600, // error pages as JSON; two pages about apps of an organization; service accounts; an MCP server, row-level rules and a React page with choices; what types, the command line and tables say is not repeated; recipes of four frameworks are one page
 }
