@@ -7,6 +7,7 @@ import { standardScopes } from '../../protocol/scope.ts'
 
 /** The rules for an app, from loose to strict: members allow it, ask an administrator, or cannot use it. */
 export const outcomes = ['allowed', 'ask', 'blocked'] as const
+/** The use of an app by members: `allowed`, `ask` an administrator first, or `blocked`. */
 export type AppOutcome = (typeof outcomes)[number]
 
 /** The most that an app may do: only what reads, or these scopes. */
@@ -18,7 +19,7 @@ export const unverifiedApps = 'unverified'
 
 /** A rule of an organization. Times are epoch seconds. */
 export interface AppRule {
-  /** `client:<id>`, `host:<host>`, {@link everyApp} or {@link unverifiedApps}. */
+  /** `client:<id>`, `host:<host>`, `every` or `unverified`. */
   readonly app: string
   readonly outcome: AppOutcome
   /** For members who may not use the app. */
