@@ -1,4 +1,4 @@
-import { defineFeature } from '../../lib/features/index.ts'
+import { defineFeature, developers, type WithDevelopers } from '../../lib/features/index.ts'
 import type { RuleAnswer, RuledAccess } from '../../lib/oauth/tokens/access-rules.ts'
 import { serverBehind } from '../../lib/router.ts'
 import { stopClock } from '../support/clock.ts'
@@ -464,6 +464,16 @@ test('another process refuses a secret and its tokens at the next request after 
   await accounts().revokeSecret('acme', account.clientId, 'current')
   expectError(await who(token, '/api/who', other), 401, 'invalid_token')
   expectError(await ask(account, {}, other), 401, 'invalid_client')
+})
+
+test('an account cannot be given to a user as a developer', async () => {
+  const features = [...(options.features ?? []), developers({ allow: () => true })] as const
+  const settings = { ...options, features }
+  const { oauth } = await startHost({ database: host.database, clients: [], options: settings })
+  const account = await make()
+  const given = oauth as unknown as WithDevelopers
+  await expect(given.developers.transfer(account.clientId, 2)).rejects.toThrow('belongs to an organization')
+  expect(await given.developers.list()).toEqual([])
 })
 
 test('rules of other features hold for an account, before a token is issued and when it is used', async () => {

@@ -105,7 +105,7 @@ export interface DeveloperAdministration {
    * approved client that waits is dropped.
    *
    * @param subject the user's id
-   * @throws OAuthError `invalid_client` for an unknown client
+   * @throws OAuthError `invalid_client` for an unknown client · `invalid_client_metadata` for a service account of an organization
    * @example await oauth.developers.transfer(clientId, colleague.id)
    */
   transfer(clientId: string, subject: string | number | bigint | null): Promise<void>
@@ -244,7 +244,9 @@ export const developerAdministration = (context: DeveloperAdministrationContext)
         throw new TypeError('latchkey: subject must be the id of a user, or null')
       await events.change(database, async (tx, tell) => {
         const now = clock()
-        if (!(await lockClient(tx, { clientId, now }))) refuseUnknownClient(clientId)
+        const client = (await lockClient(tx, { clientId, now })) ?? refuseUnknownClient(clientId)
+        if (client.metadata.owned_by)
+          throw refusal('client_of_organization', { values: { client: clientId } })
         await tell('client.transferred', undefined, { clientId, ...(subject !== undefined && { subject }) })
         if (subject === undefined) return deleteClientOwner(tx, { clientId })
         const slot = freeSlot(await listSlots(tx, { subject }), Number.MAX_SAFE_INTEGER) ?? 0
