@@ -5,7 +5,7 @@ import { setMembers } from '../../protocol/json.ts'
 import { refusal } from '../../protocol/refusal.ts'
 import type { RequestInfo } from '../../protocol/requests/request-info.ts'
 import type { Database } from '../../storage/database/types.ts'
-import { type ClientRecord, findClientRecords } from '../../storage/repositories/clients.ts'
+import { type ClientRecord, findClientRecords, lockClient } from '../../storage/repositories/clients.ts'
 import { batchSize } from '../../storage/repositories/pruning/batch.ts'
 import { disconnectClient } from '../../users/account/disconnect-client.ts'
 import type { AppDecision, OrganizationApp, OrganizationPolicy, RequestAnswer } from './declarations.ts'
@@ -217,11 +217,13 @@ export const answerAppRequest = async (
   assertOneOf('answer', kind, ['everybody', 'person', 'refused'])
   const { database, events, now } = server
   const request = await findRequest(database, { organization, id })
-  const [client] = request ? await recordsOf(server, [request.clientId]) : []
-  if (request === undefined || client === undefined || appOf(client) !== request.app) return false
-  if (mark !== undefined && mark !== shownMark(client)) return false
+  if (request === undefined) return false
   const { app, clientId, subject } = request
   return events.change(database, async (tx, tell) => {
+    // It stays locked: what is approved is what was shown.
+    const client = await lockClient(tx, { clientId, now: now() })
+    if (client === undefined || appOf(client) !== app) return false
+    if (mark !== undefined && mark !== shownMark(client)) return false
     const rest = kind === 'person' ? lasting : requestLifetime
     const status = kind === 'refused' ? 'refused' : 'approved'
     if (!(await answerRequest(tx, { id, organization, status, expiresAt: now() + rest }))) return false
