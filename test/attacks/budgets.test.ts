@@ -144,6 +144,8 @@ const ofUsers = [
   'authenticatorApps.secondFactorSend',
   'secondFactor.secondFactorSend',
   'developers.developerClient',
+  'organizationApps.organizationRequest',
+  'serviceAccounts.serviceAccount',
 ]
 
 /** `failures.token` of the core, and `device.userCodeTotal` of a feature. */
