@@ -8,7 +8,7 @@ PATH="$PWD/node_modules/.bin:$PATH"
 
 flows=(authorize refresh-token meanwhile login host-login consent throttle organizations user-lifecycle pruning
   registration metadata-documents resources jwt-bearer token-exchange import client-logos pushed-requests disabling second-factor totp
-  passkeys webhooks sessions-and-authorizations service-accounts)
+  passkeys webhooks sessions-and-authorizations service-accounts organization-apps organization-apps-sequences)
 flows=("${flows[@]/%/.test.ts}")
 # The other tests of repositories open both servers themselves, so `npm test` runs them.
 tests=(test/attacks/used-twice.test.ts test/repositories/plans.test.ts test/repositories/schema-version.test.ts test/upgrade/upgrade.test.ts test/upgrade/side-by-side.test.ts "${flows[@]/#/test/flows/}")
