@@ -6,7 +6,7 @@
  * The first argument is the folder into which tsc wrote, `dist` by default.
  */
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { dirname, join, relative, resolve } from 'node:path'
 import { build, type Plugin } from 'esbuild'
 import { bundled } from './bundled.ts'
 
@@ -32,16 +32,22 @@ const features = Array.from(
 ).flat()
 
 /**
- * Lets each feature load the whole server, which its host has loaded anyway. Otherwise esbuild makes a file of its own for
- * what each combination of features shares.
+ * Lets everything but the guard load the whole server, which is loaded by then anyway. Otherwise esbuild makes a file of
+ * its own for what each combination of features and tools shares.
  */
-const featuresLoadServer: Plugin = {
-  name: 'features-load-server',
+const loadServer: Plugin = {
+  name: 'load-server',
   setup: ({ onLoad }) =>
-    onLoad({ filter: /[/\\]lib[/\\]features[/\\](?:own|[\w-]+[/\\]index)\.ts$/ }, ({ path }) => ({
-      contents: `import '${path.endsWith('own.ts') ? '../index.ts' : '../../index.ts'}'\n${readFileSync(path, 'utf8')}`,
-      loader: 'ts',
-    })),
+    onLoad(
+      {
+        filter:
+          /[/\\]lib[/\\](?:features[/\\](?:own|every|[\w-]+[/\\](?:index|tools|samples))|tools[/\\]\w+[/\\]index)\.ts$/,
+      },
+      ({ path }) => ({
+        contents: `${readFileSync(path, 'utf8')}\nimport '${relative(dirname(path), join(checkout, 'lib/index.ts'))}'`,
+        loader: 'ts',
+      }),
+    ),
 }
 
 await build({
@@ -59,7 +65,7 @@ await build({
   // As deep as `lib/web/pages`, because modules find `views` by their own path.
   chunkNames: 'web/shared/[hash]',
   ...bundled,
-  plugins: [featuresLoadServer],
+  plugins: [loadServer],
   logLevel: 'warning',
 })
 

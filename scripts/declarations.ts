@@ -1,10 +1,11 @@
 /**
  * The last step of the build. Makes the declarations that tsc emitted usable by every supported TypeScript:
  * relative imports end in `.js`, each entry point has a `.d.cts` for CommonJS hosts, the entry point imports what
- * features add to interfaces of the core, and declarations that no entry point reaches are deleted.
+ * features add to interfaces of the core, and declarations that no entry point needs are deleted.
  */
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, relative, resolve } from 'node:path'
+import { parse } from '@babel/parser'
 
 const dist = resolve(import.meta.dirname, '../dist')
 const relativeImport = /(?<=(?:\bfrom |\bimport |\bimport\(|\bmodule )['"])(\.{1,2}\/[^'"]+)\.ts(?=['"])/g
@@ -37,7 +38,60 @@ const migrations = readdirSync(join(dist, 'migrations'))
   .map((file) => join(dist, 'migrations', file))
 const others = ['features', 'guard', 'tools/testing'].map((folder) => join(dist, 'lib', folder, 'index.d.ts'))
 const entries = [index, ...others, ...migrations]
-const reachable = reachableFrom(entries)
+
+/** How often each name occurs in the files, also in their comments. */
+const occurrencesIn = (files: Iterable<string>): Map<string, number> => {
+  const occurrences = new Map<string, number>()
+  for (const file of files)
+    for (const [name] of readFileSync(file, 'utf8').matchAll(/[\w$]+/g))
+      occurrences.set(name, (occurrences.get(name) ?? 0) + 1)
+  return occurrences
+}
+
+/**
+ * The text of a module without its values that no other declaration mentions, and without the imports that only they
+ * used. A host can import values from the entry points only.
+ */
+const withoutUnusedValues = (text: string, occurrences: ReadonlyMap<string, number>): string => {
+  const { body } = parse(text, { sourceType: 'module', plugins: [['typescript', { dts: true }]] }).program
+  const isUnused = (statement: (typeof body)[number]): boolean => {
+    if (statement.type === 'ImportDeclaration') {
+      const names = statement.specifiers.map(({ local }) => local.name)
+      return (
+        names.length > 0 && names.every((name) => text.match(new RegExp(`\\b${name}\\b`, 'g'))?.length === 1)
+      )
+    }
+    if (statement.type !== 'ExportNamedDeclaration') return false
+    const { declaration } = statement
+    if (declaration?.type === 'TSDeclareFunction') return occurrences.get(declaration.id?.name ?? '') === 1
+    if (declaration?.type !== 'VariableDeclaration') return false
+    return declaration.declarations.every(
+      ({ id }) => id.type === 'Identifier' && occurrences.get(id.name) === 1,
+    )
+  }
+  const left = body
+    .filter(isUnused)
+    .reverse()
+    .reduce((rest, { leadingComments, start, end }) => {
+      const from = leadingComments?.[0]?.start ?? start ?? 0
+      return rest.slice(0, from) + rest.slice(end ?? 0).replace(/^\n/, '')
+    }, text)
+  return left.trim() === '' ? 'export {}\n' : left
+}
+
+let reachable = reachableFrom(entries)
+for (let isStable = false; !isStable; ) {
+  isStable = true
+  const occurrences = occurrencesIn(reachable)
+  for (const file of reachable) {
+    if (entries.includes(file)) continue
+    const text = readFileSync(file, 'utf8')
+    const left = withoutUnusedValues(text, occurrences)
+    if (left !== text) isStable = false
+    writeFileSync(file, left)
+  }
+  reachable = reachableFrom(entries)
+}
 
 for (const file of declarationsUnder(dist)) {
   if (reachable.has(file)) writeFileSync(file, readFileSync(file, 'utf8').replace(relativeImport, '$1.js'))
