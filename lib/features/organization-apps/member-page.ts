@@ -25,7 +25,7 @@ import { ownPath } from '../../web/http/urls.ts'
 import { askPath } from './access-rule.ts'
 import { requestLifetime } from './administration.ts'
 import type { OrganizationAppsOption } from './option.ts'
-import { createRequest, findRequestOf, listRequestSlots, removeRequestOf } from './requests-table.ts'
+import { createRequest, findRequestOf, listRequestSlots, removeExpiredRequestOf } from './requests-table.ts'
 import { appOf, ruleFor } from './rules.ts'
 import { findAppRules } from './rules-table.ts'
 
@@ -123,8 +123,10 @@ const ask = async (
   const about = { id, organization, app, clientId, subject, scopes, redirectUri, reason }
   const stored = setMembers({ ...about, status: 'waiting', createdAt: now } as const)
   await server.events.change(server.database, async (tx, tell) => {
-    // What is there has expired, or is the same request.
-    await removeRequestOf(tx, { organization, app, subject })
+    const own = { organization, app, subject, now }
+    // Another tab has sent it, or an administrator has answered since.
+    if ((await findRequestOf(tx, own)) !== undefined) return
+    await removeExpiredRequestOf(tx, own)
     const slot = freeSlot(await listRequestSlots(tx, { organization, subject }), maxRequests)
     if (slot === undefined) return
     await createRequest(tx, { ...stored, slot, expiresAt: now + requestLifetime })

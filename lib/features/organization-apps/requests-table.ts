@@ -201,6 +201,14 @@ export const removeRequestOf = command<OfMember>((table, v) =>
     .delete(),
 )
 
+/** Removes what a member asked for about an app if it has expired. */
+export const removeExpiredRequestOf = command<OfMember & { now: number }>((table, v) =>
+  table('organization_app_requests')
+    .where({ subject: v.subject, organization: v.organization, app: v.app })
+    .where('expires_at', '<=', v.now)
+    .delete(),
+)
+
 /** Removes every request of an organization. */
 export const removeRequestsIn = command<{ organization: string }>((table, v) =>
   table('organization_app_requests').where({ organization: v.organization }).delete(),

@@ -122,15 +122,16 @@ export const removeFromMembers = async (
   info?: RequestInfo,
 ): Promise<number> => {
   const by = info === undefined ? {} : { info }
-  let count = 0
+  // One who used several of the clients counts once.
+  const removed = new Set<string>()
   for (let start = 0; start < clientIds.length; start += batchSize) {
     const some = clientIds.slice(start, start + batchSize)
     let members = await listMembers(server.database, organization, some)
     while (members.length > 0) {
       for (const { subject, clientId } of members)
-        if (await disconnectClient(server, { subject, clientId, organization }, by)) count += 1
+        if (await disconnectClient(server, { subject, clientId, organization }, by)) removed.add(subject)
       members = await listMembers(server.database, organization, some)
     }
   }
-  return count
+  return removed.size
 }
