@@ -32,8 +32,8 @@ const features = Array.from(
 ).flat()
 
 /**
- * Lets everything but the guard load the whole server, which is loaded by then anyway. Otherwise esbuild makes a file of
- * its own for what each combination of features and tools shares.
+ * Lets features and tools load the whole server, which they need anyway. Otherwise esbuild makes a file of its own for
+ * what each combination of them shares.
  */
 const loadServer: Plugin = {
   name: 'load-server',

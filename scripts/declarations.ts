@@ -48,10 +48,7 @@ const occurrencesIn = (files: Iterable<string>): Map<string, number> => {
   return occurrences
 }
 
-/**
- * The text of a module without its values that no other declaration mentions, and without the imports that only they
- * used. A host can import values from the entry points only.
- */
+/** The text of a module without its values that no other declaration mentions, and without the imports of those. */
 const withoutUnusedValues = (text: string, occurrences: ReadonlyMap<string, number>): string => {
   const { body } = parse(text, { sourceType: 'module', plugins: [['typescript', { dts: true }]] }).program
   const isUnused = (statement: (typeof body)[number]): boolean => {
@@ -79,19 +76,27 @@ const withoutUnusedValues = (text: string, occurrences: ReadonlyMap<string, numb
   return left.trim() === '' ? 'export {}\n' : left
 }
 
-let reachable = reachableFrom(entries)
-for (let isStable = false; !isStable; ) {
-  isStable = true
-  const occurrences = occurrencesIn(reachable)
-  for (const file of reachable) {
-    if (entries.includes(file)) continue
-    const text = readFileSync(file, 'utf8')
-    const left = withoutUnusedValues(text, occurrences)
-    if (left !== text) isStable = false
-    writeFileSync(file, left)
-  }
-  reachable = reachableFrom(entries)
+/** The modules of which a host can import every value: the entry points, and those that they export as a whole. */
+const offered = new Set(entries)
+for (const file of offered)
+  for (const [, path = ''] of readFileSync(file, 'utf8').matchAll(/^export \* from '(\.[^']+)\.ts'/gm))
+    offered.add(resolve(dirname(file), `${path}.d.ts`))
+
+/** Removes the unused values of a module. Returns true if there were any. */
+const removeUnusedValues = (file: string, occurrences: ReadonlyMap<string, number>): boolean => {
+  const text = readFileSync(file, 'utf8')
+  const left = withoutUnusedValues(text, occurrences)
+  writeFileSync(file, left)
+  return left !== text
 }
+
+let reachable: Set<string>
+let changed: readonly string[]
+do {
+  reachable = reachableFrom(entries)
+  const occurrences = occurrencesIn(reachable)
+  changed = [...reachable].filter((file) => !offered.has(file) && removeUnusedValues(file, occurrences))
+} while (changed.length > 0)
 
 for (const file of declarationsUnder(dist)) {
   if (reachable.has(file)) writeFileSync(file, readFileSync(file, 'utf8').replace(relativeImport, '$1.js'))

@@ -271,7 +271,7 @@ describe('what could be abused', () => {
     }
   })
 
-  test('two requests of a member for one app are one, however they are sent', async () => {
+  test('a request for an app that a member sends from many tabs is stored once', async () => {
     await policy('ask')
     const page = await visit(member)
     const tabs = Array.from({ length: 8 }, () =>
