@@ -76,7 +76,7 @@ const withoutUnusedValues = (text: string, occurrences: ReadonlyMap<string, numb
   return left.trim() === '' ? 'export {}\n' : left
 }
 
-/** The modules of which a host can import every value: the entry points, and those that they export as a whole. */
+/** A host can import every value of these modules: the entry points, and those that they export as a whole. */
 const offered = new Set(entries)
 for (const file of offered)
   for (const [, path = ''] of readFileSync(file, 'utf8').matchAll(/^export \* from '(\.[^']+)\.ts'/gm))
